@@ -4,8 +4,10 @@
 //       leave nothing behind when they refuse (HA-77).
 //   F2. execute may run any number of times for one Operation: after a crash the engine calls it again with the same
 //       resource, operation and the last backend bookkeeping that was made durable. It is idempotent on that identity.
-//   F3. project makes in-memory runtime state agree with the durable record. It runs after every settled Operation and
-//       for every Resource at start, so restart needs no code of its own.
+//   F3. project makes in-memory runtime state agree with the durable record. It runs after every settled Operation, after
+//       every changed observation, and for every Resource at start, so restart needs no code of its own. It runs in the
+//       same turn of the event loop as the commit: nobody sees a settled Operation whose effect is not in force yet.
+//   F4. For one UID, execute, wake and observe never overlap; a wake that falls due meanwhile waits.
 import type { FormUrl, OperationId, PrincipalId, ResourceUid, SpaceName } from "../../base/ids.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
 
@@ -85,7 +87,7 @@ export type Outcome =
       /** Omitted: the output stays as it is. */
       readonly output?: JsonObject;
       readonly backend?: JsonObject | null;
-      /** Call `wake` at this Unix time (durable across restarts). */
+      /** Call `wake` at this Unix time (durable across restarts). Omitted: no wake is wanted any more. */
       readonly wakeAtMs?: number;
     }
   | {
@@ -94,6 +96,12 @@ export type Outcome =
       readonly code: string;
       readonly message: string;
       readonly backend?: JsonObject | null;
+      /**
+       * Facts that the attempt confirmed and that contradict the last observation, e.g. content that is gone (WB-A6) or
+       * secrets that are lost (WV-48). Omitted, as it nearly always is: the last observation stays (HA-176).
+       * `observedGeneration` does not advance either way.
+       */
+      readonly observed?: JsonObject;
     }
   | {
       readonly type: "unresolved";
@@ -139,7 +147,11 @@ export interface FormAdapter<Spec = unknown> {
   /** Refuse with `dependency_conflict` while something blocks deletion. */
   admitDelete(view: ControlView, current: Subject<Spec>): void;
   /** `observed` and `output` at acceptance of a create (HA-80, WE-9). */
-  initial(view: ControlView, uid: ResourceUid, spec: Spec): { readonly observed: JsonObject; readonly output: JsonObject };
+  initial(
+    view: ControlView,
+    uid: ResourceUid,
+    spec: Spec,
+  ): { readonly observed: JsonObject; readonly output: JsonObject };
   execute(step: Step<Spec>): Promise<Outcome>;
   /**
    * References that count beside those of the accepted spec, from bookkeeping (what is still active while an update
@@ -159,6 +171,8 @@ export interface FormAdapter<Spec = unknown> {
 
 export interface Observation {
   readonly observed: JsonObject;
+  /** Omitted: the bookkeeping stays as it is. */
   readonly backend?: JsonObject | null;
+  /** As in `Outcome`: omitted, no wake is wanted any more. */
   readonly wakeAtMs?: number;
 }
