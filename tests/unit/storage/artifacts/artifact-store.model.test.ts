@@ -56,8 +56,8 @@ async function run(store: ArtifactStore, clock: SteppedClock, at: Step): Promise
       return await store.collect(clock.nowMs());
     case "wait":
       await clock.advance(at.ms);
-      return null;
   }
+  return null;
 }
 
 test("WB-55 WB-57 WB-58: what is pinned is held, what is held is true, and nothing is pinned without a right to it", async () => {
