@@ -47,6 +47,7 @@ const VERDICTS = {
   context_expired: "refused",
   module_not_found: "refused",
   stale_epoch: "elsewhere",
+  data_directory_in_use: "try_again",
   cpu_limit_exceeded: "unknown",
   egress_refused: "refused",
 } as const satisfies Record<string, Verdict>;
