@@ -8,6 +8,7 @@
 //       every changed observation, and for every Resource at start, so restart needs no code of its own. It runs in the
 //       same turn of the event loop as the commit: nobody sees a settled Operation whose effect is not in force yet.
 //   F4. For one UID, execute, wake and observe never overlap; a wake that falls due meanwhile waits.
+//   F5. A Form notes `unknown` before private inputs, or anything made from them, leave this Host.
 import type { FormUrl, OperationId, PrincipalId, ResourceUid, SpaceName } from "../../base/ids.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
 
@@ -67,12 +68,24 @@ export interface SecretVault {
   forget(uid: ResourceUid): Promise<void>;
 }
 
+/** What asks to become a Resource. */
+export interface Admission<Spec> {
+  readonly space: SpaceName;
+  readonly spec: Spec;
+}
+
 export interface Step<Spec> extends Subject<Spec> {
   readonly action: Action;
   readonly operationId: OperationId;
   readonly view: ControlView;
-  /** Private inputs of this Operation; null when the request carried none. */
+  /** Private inputs of this Operation; null when the request carried none, or when they are lost. */
   readonly privateInputs: Readonly<Record<string, string>> | null;
+  /**
+   * Why the private inputs of the request are gone; null nearly always. The engine asks the client for them again by
+   * itself (HA-101) unless an earlier attempt noted `unknown`. Only then does a Form see this: it settles without
+   * them, stays `unresolved`, or proves by `input_required` that the step which needs them was never sent.
+   */
+  readonly privateInputsLost: "expired" | "unavailable" | null;
   /** True when an earlier attempt may have dispatched effects (restart, lost result). */
   readonly resumed: boolean;
   /** Make bookkeeping and the known effect durable before a dispatch whose result might be lost (HA-175). */
@@ -103,6 +116,8 @@ export type Outcome =
        */
       readonly observed?: JsonObject;
     }
+  /** The step that needs the lost private inputs was provably never sent (HA-109). */
+  | { readonly type: "input_required" }
   | {
       readonly type: "unresolved";
       readonly effect: "none" | "unknown" | "partial";
@@ -136,7 +151,7 @@ export interface FormAdapter<Spec = unknown> {
   privateInputNames(spec: Spec): readonly string[];
   /** Every Resource this spec refers to. The engine checks existence, Space, authority and Form (HA-177). */
   references(spec: Spec): readonly Reference[];
-  admitCreate(view: ControlView, subject: { readonly space: SpaceName; readonly spec: Spec }): void;
+  admitCreate(view: ControlView, subject: Admission<Spec>): void;
   /** `next` is the new spec; refuse changed immutable fields with `invalid_spec` (HA-172). */
   admitUpdate(
     view: ControlView,
