@@ -22,16 +22,10 @@ export function find(view: ControlView, uid: ResourceUid, form: FormUrl): Resour
   return record !== null && record.form === form ? record : null;
 }
 
-/**
- * The target of a reference that is about to be accepted. One whose deletion was accepted counts as missing: the
- * deletion was admitted because nothing referred to it. Throws Refusal(`invalid_spec`), the same for every cause, so
- * that it tells nothing about Resources of others (HA-A12).
- */
+/** The target of a reference. Throws Refusal(`invalid_spec`), the same for every cause (HA-A12). */
 export function requireTarget(view: ControlView, field: string, uid: ResourceUid, form: FormUrl): ResourceRecord {
   const target = find(view, uid, form);
-  if (target === null || target.phase === "deleting") {
-    throw new Refusal("invalid_spec", `${field} names no usable Resource of the Form ${form}.`);
-  }
+  if (target === null) throw new Refusal("invalid_spec", `${field} names no usable ${formName(form)}.`);
   return target;
 }
 

@@ -143,16 +143,22 @@ export class WorkerDeploymentForm implements FormAdapter<WorkerDeploymentSpec> {
   /** WD-41 … WD-43: the quarter of an hour is over for some Version. */
   async wake(subject: Subject<WorkerDeploymentSpec>, view: ControlView): Promise<Observation | null> {
     const { resource, spec } = subject;
-    const notes = readNotes(resource.backend);
+    const notes = await this.#retireDue(readNotes(resource.backend));
+    const observed = this.#observe(view, spec.worker, notes.active);
+    return { observed, backend: writeNotes(notes), ...wakeFor(notes) };
+  }
+
+  /** The notes without the Versions whose time was over and whose retirement is proved now. */
+  async #retireDue(notes: DeploymentNotes): Promise<DeploymentNotes> {
     const nowMs = this.#deps.clock.nowMs();
     const due = notes.retiring.filter((it) => it.dueMs <= nowMs).map((it) => it.versionUid);
+    if (due.length === 0) return notes;
     const proved = await retireVersions(this.#deps, due);
+    const retryMs = this.#deps.clock.nowMs() + RETIRE_RETRY_MS;
     const retiring = notes.retiring
       .filter((it) => !proved.has(it.versionUid))
-      .map((it): Retiring => (due.includes(it.versionUid) ? { ...it, dueMs: nowMs + RETIRE_RETRY_MS } : it));
-    const kept: DeploymentNotes = { active: notes.active, retiring };
-    const observed = this.#observe(view, spec.worker, notes.active);
-    return { observed, backend: writeNotes(kept), ...wakeFor(kept) };
+      .map((it): Retiring => (due.includes(it.versionUid) ? { ...it, dueMs: retryMs } : it));
+    return { active: notes.active, retiring };
   }
 
   /** WD-11, WD-A2, WD-A3. */
@@ -169,16 +175,20 @@ export class WorkerDeploymentForm implements FormAdapter<WorkerDeploymentSpec> {
 
   /** WD-34, WD-38: judged again on the newest records, then effective with the commit of this outcome. */
   async #activate(step: Step<WorkerDeploymentSpec>): Promise<Outcome> {
-    const { resource, spec, view } = step;
+    const { spec, view } = step;
     const fitness = this.#fitness(view, spec.worker, spec.versions);
     if (fitness.type === "waiting") {
+      // No wake comes while an Operation is unfinished, and the quarter of an hour does not wait for one (WD-41).
+      const noted = readNotes(step.resource.backend);
+      const kept = await this.#retireDue(noted);
+      if (kept.retiring.length < noted.retiring.length) step.note(writeNotes(kept), "none");
       const { message } = fitness;
       return { type: "unresolved", effect: "none", retryAfterMs: VERSION_POLL_MS, code: "version_pending", message };
     }
     if (fitness.type === "unfit") {
       return { type: "failed", effect: "none", code: fitness.code, message: fitness.message };
     }
-    const notes = switched(readNotes(resource.backend), spec.versions, this.#deps.clock.nowMs() + RETIRE_AFTER_MS);
+    const notes = switched(readNotes(step.resource.backend), spec.versions, this.#deps.clock.nowMs() + RETIRE_AFTER_MS);
     const observed = this.#observe(view, spec.worker, notes.active);
     return { type: "succeeded", observed, output: {}, backend: writeNotes(notes), ...wakeFor(notes) };
   }
@@ -194,7 +204,7 @@ export class WorkerDeploymentForm implements FormAdapter<WorkerDeploymentSpec> {
     if (proved.size < versions.length) {
       const message = "Selection is closed; waits for proof that no invocation can run.";
       const code = "retirement_pending";
-      return { type: "unresolved", effect: "partial", retryAfterMs: RETIRE_RETRY_MS, code, message };
+      return { type: "unresolved", effect: "unknown", retryAfterMs: RETIRE_RETRY_MS, code, message };
     }
     return { type: "succeeded", observed: {}, output: {}, backend: null };
   }

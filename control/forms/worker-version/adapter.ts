@@ -120,6 +120,10 @@ export class WorkerVersionForm implements FormAdapter<WorkerVersionSpec> {
     if (step.action === "create" && step.privateInputs !== null) {
       await this.#deps.vault.keep(step.resource.uid, step.privateInputs);
     }
+    // Nothing but the vault takes the values, so when it has none, none was ever sent there (HA-109).
+    if (step.action === "create" && step.privateInputsLost !== null && !this.#custody(step).secretsHeld) {
+      return { type: "input_required" };
+    }
     return this.#verify(step);
   }
 
@@ -191,7 +195,8 @@ export class WorkerVersionForm implements FormAdapter<WorkerVersionSpec> {
     const retired = await retireVersions(this.#deps, [uid]);
     if (!retired.has(uid)) {
       const message = "Waits for proof that no code of the Version can run.";
-      return { type: "unresolved", effect: "none", retryAfterMs: RETIRE_RETRY_MS, code: "retirement_pending", message };
+      const code = "retirement_pending";
+      return { type: "unresolved", effect: "unknown", retryAfterMs: RETIRE_RETRY_MS, code, message };
     }
     await this.#deps.vault.forget(uid);
     return { type: "succeeded", observed: {}, output: {}, backend: null };
