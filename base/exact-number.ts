@@ -5,7 +5,7 @@
 // ordinary number or an integer meets an object and refuses it, which is right: no bounded integer of any contract
 // needs one.
 
-/** Opaque; made by `exactNumber` only. */
+/** Opaque; made by `numberAsWritten` only. */
 export interface ExactNumber {
   readonly rawJSON: string;
 }
@@ -17,11 +17,26 @@ const json = JSON as typeof JSON & {
 };
 
 /** `text` is one valid JSON number. */
-export function exactNumber(text: string): ExactNumber {
+export function numberAsWritten(text: string): ExactNumber {
   return json.rawJSON(text);
 }
 
-/** True only for what `exactNumber` made: no object that came out of a JSON text can pass for one. */
+/** True only for what `numberAsWritten` made: no object that came out of a JSON text can pass for one. */
 export function isExactNumber(value: unknown): value is ExactNumber {
   return json.isRawJSON(value);
+}
+
+/** Reads what `JSON.stringify` wrote, exact numbers included. Throws SyntaxError on anything else. */
+export function parseWrittenJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  // What comes out of the way back is what went in, unless a number lost digits; nearly always this settles it.
+  if (JSON.stringify(value) === text) return value;
+  return JSON.parse(text, keepDigits);
+}
+
+function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  const source = context?.source;
+  return typeof value === "number" && source !== undefined && String(value) !== source
+    ? numberAsWritten(source)
+    : value;
 }

@@ -4,6 +4,7 @@
 // contract demands is checked here: well-formed UTF-8 and strings, no duplicate key at any depth, no number beyond
 // double range, no byte order mark. Nesting is bounded before the recursive parser sees the text.
 import { LosslessNumber, parse } from "lossless-json";
+import { numberAsWritten } from "./exact-number.ts";
 import type { Json, JsonObject } from "./json.ts";
 
 /** Containers inside containers; deeper texts are refused. */
@@ -22,7 +23,7 @@ type Exact = null | boolean | string | LosslessNumber | readonly Exact[] | { rea
 
 /** One parsed text: the plain value, and a form in which equal values have equal texts. */
 export interface StrictJson {
-  /** Numbers as doubles, rounded where the text was more precise. */
+  /** Numbers as doubles; one that no double stands for stays an opaque ExactNumber, so that nothing gets rounded. */
   readonly value: Json;
   /**
    * Two texts have the same canonical form exactly when they are equal under HA-116: object keys in code unit order,
@@ -139,11 +140,19 @@ function isExactObject(value: Exact): value is { readonly [key: string]: Exact }
 }
 
 function plain(value: Exact): Json {
-  if (value instanceof LosslessNumber) return Number(value.value);
+  if (value instanceof LosslessNumber) return plainNumber(value.value);
   if (Array.isArray(value)) return (value as readonly Exact[]).map(plain);
   if (!isExactObject(value)) return value as Json;
   // fromEntries defines own properties, so that a key named __proto__ stays a key.
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)])) as JsonObject;
+}
+
+function plainNumber(text: string): Json {
+  const value = Number(text);
+  // Fifteen digits always survive the way through a double and back.
+  if (/^[-.\d]{1,15}$/.test(text)) return value;
+  const survives = canonicalNumber(text) === canonicalNumber(String(value));
+  return survives ? value : (numberAsWritten(text) as unknown as Json);
 }
 
 function canonicalValue(value: Exact): string {

@@ -1,5 +1,6 @@
 // The tables of the control store as drizzle sees them. `migrations.ts` creates them; a test keeps the two in step.
-import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { blob, customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { parseWrittenJson } from "../../base/exact-number.ts";
 import type { FormUrl, OperationId, PrincipalId, ResourceUid, SpaceName } from "../../base/ids.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type {
@@ -14,6 +15,13 @@ import type {
 
 const bytes = (name: string) => blob(name, { mode: "buffer" });
 
+/** A spec keeps the digits that its sender wrote, also where a double could not (WV-42). */
+const spec = customType<{ data: JsonObject; driverData: string }>({
+  dataType: () => "text",
+  toDriver: (value) => JSON.stringify(value),
+  fromDriver: (text) => parseWrittenJson(text) as JsonObject,
+});
+
 export const resource = sqliteTable(
   "resource",
   {
@@ -26,7 +34,7 @@ export const resource = sqliteTable(
     observedGeneration: integer("observed_generation").notNull(),
     observedAtMs: integer("observed_at_ms"),
     phase: text("phase").$type<ResourcePhase>().notNull(),
-    spec: text("spec", { mode: "json" }).$type<JsonObject>().notNull(),
+    spec: spec("spec").notNull(),
     observed: text("observed", { mode: "json" }).$type<JsonObject>().notNull(),
     output: text("output", { mode: "json" }).$type<JsonObject>().notNull(),
     lastOperation: text("last_operation").$type<OperationId>().notNull(),

@@ -65,7 +65,7 @@ describe("HA-19: strict JSON", () => {
     refuses("Infinity");
     refuses(`1e-${"9".repeat(200)}`);
     expect(parse("1e308")).toBe(1e308);
-    expect(parse("1e-400")).toBe(0);
+    expect(JSON.stringify(parse("1e-400"))).toBe("1e-400");
   });
 
   test("the nesting of containers is bounded before the recursive parser runs", () => {
@@ -85,7 +85,11 @@ describe("HA-19: strict JSON", () => {
   });
 
   test("HA-151: a refusal does not repeat the text", () => {
-    for (const text of ['{"token":"hunter2-secret"', '{"hunter2-secret":1,"hunter2-secret":2}', '"hunter2-secret\\x"']) {
+    for (const text of [
+      '{"token":"hunter2-secret"',
+      '{"hunter2-secret":1,"hunter2-secret":2}',
+      '"hunter2-secret\\x"',
+    ]) {
       try {
         parse(text);
         throw new Error("accepted");
@@ -106,7 +110,7 @@ describe("HA-19: strict JSON", () => {
   });
 
   test("whatever the native parser refuses is refused too", () => {
-    const noise = fc.string({ unit: fc.constantFrom(..."{}[]:,\"\\ue0123456789-+.tfn aru".split("")), maxLength: 24 });
+    const noise = fc.string({ unit: fc.constantFrom(...'{}[]:,"\\ue0123456789-+.tfn aru'.split("")), maxLength: 24 });
     fc.assert(
       fc.property(noise, (text) => {
         if (native(text) === null) refuses(text);
@@ -128,7 +132,8 @@ describe("HA-116: equality of JSON values", () => {
   });
 
   test("HA-116: numbers count by mathematical value", () => {
-    for (const text of ["1", "1.0", "1e0", "10e-1", "0.1E1", "0.01e+2", "1.000"]) expect(canonicalNumber(text)).toBe("1e0");
+    for (const text of ["1", "1.0", "1e0", "10e-1", "0.1E1", "0.01e+2", "1.000"])
+      expect(canonicalNumber(text)).toBe("1e0");
     for (const text of ["0", "-0", "0.0", "0e9", "-0.000e-7"]) expect(canonicalNumber(text)).toBe("0");
     expect(canonicalNumber("-120")).toBe("-12e1");
   });
@@ -194,5 +199,9 @@ describe("HA-116: equality of JSON values", () => {
 function shuffled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shuffled);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).reverse().map(([key, member]) => [key, shuffled(member)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, member]) => [key, shuffled(member)]),
+  );
 }

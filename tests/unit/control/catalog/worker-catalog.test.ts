@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { exactNumber } from "../../../../base/exact-number.ts";
+import { numberAsWritten } from "../../../../base/exact-number.ts";
 import type { Json } from "../../../../base/json.ts";
 import { WorkerCatalog } from "../../../../control/catalog/worker-catalog.ts";
 import { WORKER_VERSION } from "../../../../control/forms/form-urls.ts";
@@ -13,7 +13,7 @@ const catalogOf = (world: FormWorld): WorkerCatalog => new WorkerCatalog({ view:
 test("WV-53: a ready Version comes with everything it declared, and nothing else", async () => {
   const world = new FormWorld();
   const [worker, service] = [await newWorker(world), await newWorker(world)];
-  const vars = { LIMIT: exactNumber("9007199254740993") as unknown as Json, nested: { on: [true, null] } };
+  const vars = { LIMIT: numberAsWritten("9007199254740993") as unknown as Json, nested: { on: [true, null] } };
   const version = await newVersion(world, worker, ["fetch", "queue"], {
     vars,
     serviceBindings: [{ name: "API", resource: ref(service) }],
