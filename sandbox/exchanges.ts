@@ -1,0 +1,310 @@
+// The host's end of the protocol with one cell: exchanges under way, in both directions, independent of what carries
+// the frames.
+import { AtollError } from "../base/errors.ts";
+import { BodyIntake } from "./body-intake.ts";
+import { BodyPump } from "./body-pump.ts";
+import {
+  type CellOwner,
+  type CellResponse,
+  CellStopped,
+  HandlerFailed,
+  type OutboundAnswer,
+  type RequestBody,
+  type RequestHead,
+  type Running,
+  type StopReason,
+} from "./cell.ts";
+import type { Outbox } from "./outbox.ts";
+import { Body, INLINE_BODY_BYTES_MAX, type Message, Op } from "./protocol.ts";
+
+interface Exchange {
+  /** Null once the response head arrived or the exchange failed. */
+  settle: { resolve: (response: CellResponse) => void; reject: (error: Error) => void } | null;
+  readonly end: () => void;
+  pump: BodyPump | null;
+  intake: BodyIntake | null;
+}
+
+interface Call {
+  readonly abort: AbortController;
+  /** Body that the cell sends with its call. */
+  intake: BodyIntake | null;
+  /** Body of our answer. */
+  pump: BodyPump | null;
+}
+
+export class Exchanges {
+  readonly #outbox: Outbox;
+  readonly #owner: CellOwner;
+  readonly #exchanges = new Map<number, Exchange>();
+  readonly #calls = new Map<number, Call>();
+  #lastId = 0;
+  #stopped: StopReason | null = null;
+
+  constructor(outbox: Outbox, owner: CellOwner) {
+    this.#outbox = outbox;
+    this.#owner = owner;
+  }
+
+  /** Invocations that have not ended. */
+  get running(): number {
+    return this.#exchanges.size;
+  }
+
+  has(id: number): boolean {
+    return this.#exchanges.has(id);
+  }
+
+  ids(): Iterable<number> {
+    return this.#exchanges.keys();
+  }
+
+  fetch(head: RequestHead, body: RequestBody): Running<CellResponse> {
+    return this.#open(
+      (id) => {
+        const text = `[${Op.fetch},${id},${JSON.stringify(head.method)},${JSON.stringify(head.url)},${JSON.stringify(head.headers)}`;
+        return this.#pushWithBody(text, id, body, "", () => {});
+      },
+      (response) => response,
+    );
+  }
+
+  event(handler: string, json: string): Running<void> {
+    return this.#open(
+      (id) => {
+        this.#outbox.push(`[${Op.event},${id},"${handler}",${JSON.stringify(json)}]`);
+        return null;
+      },
+      () => {},
+    );
+  }
+
+  #open<Result>(
+    push: (id: number) => BodyPump | null,
+    convert: (response: CellResponse) => Result,
+  ): Running<Result> & { id: number } {
+    const id = ++this.#lastId;
+    const settled = Promise.withResolvers<Result>();
+    const ended = Promise.withResolvers<void>();
+    settled.promise.catch(() => {}); // whoever runs the event looks at it; nobody may be looking yet
+    if (this.#stopped !== null) {
+      settled.reject(new CellStopped(this.#stopped));
+      ended.resolve();
+      return { id, result: settled.promise, ended: ended.promise, abort: () => {} };
+    }
+    const exchange: Exchange = {
+      settle: { resolve: (response) => settled.resolve(convert(response)), reject: settled.reject },
+      end: ended.resolve,
+      pump: null,
+      intake: null,
+    };
+    this.#exchanges.set(id, exchange);
+    exchange.pump = push(id);
+    return { id, result: settled.promise, ended: ended.promise, abort: () => this.#abort(id) };
+  }
+
+  /** Finish the message `text` with the body fields and push it; streams start to flow at once. */
+  #pushWithBody(text: string, id: number, body: RequestBody, rest: string, sent: () => void): BodyPump | null {
+    if (body === null) {
+      this.#outbox.push(`${text},${Body.none},""${rest}]`);
+      return null;
+    }
+    if (body instanceof Uint8Array && body.byteLength <= INLINE_BODY_BYTES_MAX) {
+      const inline = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1");
+      this.#outbox.push(`${text},${Body.inline},${JSON.stringify(inline)}${rest}]`);
+      return null;
+    }
+    this.#outbox.push(`${text},${Body.stream},""${rest}]`);
+    const pump = new BodyPump(this.#outbox, id, body instanceof Uint8Array ? streamOf(body) : body);
+    void pump.run().then(sent);
+    return pump;
+  }
+
+  #abort(id: number): void {
+    const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
+    exchange.pump?.stop();
+    this.#outbox.push(`[${Op.abort},${id},""]`);
+  }
+
+  /** A message of the cell that concerns an exchange or a call. The cell is hostile: unknown ids are ignored. */
+  handle(message: Message, blocks: readonly Uint8Array[]): void {
+    const id = Number(message[1]);
+    switch (message[0]) {
+      case Op.head:
+        this.#onHead(id, message);
+        break;
+      case Op.fail:
+        this.#onFail(id);
+        break;
+      case Op.done:
+        this.#onDone(id);
+        break;
+      case Op.chunk: {
+        const intake = this.#intakeOf(id);
+        const [, , inline, block] = message as unknown as [number, number, string | null, number];
+        intake?.chunk(inline === null ? (blocks[block] ?? new Uint8Array()) : Buffer.from(inline, "latin1"));
+        break;
+      }
+      case Op.end:
+        this.#intakeOf(id)?.end();
+        break;
+      case Op.error:
+        this.#intakeOf(id)?.break(new Error("the body broke off"));
+        break;
+      case Op.credit:
+        this.#pumpOf(id)?.credit(Math.max(0, Number(message[2])));
+        break;
+      case Op.cancel:
+        this.#pumpOf(id)?.stop();
+        break;
+      case Op.abort:
+        this.#calls.get(id)?.abort.abort();
+        this.#endCall(id);
+        break;
+      case Op.call:
+        void this.#onCall(id, message);
+        break;
+    }
+  }
+
+  #intakeOf(id: number): BodyIntake | null {
+    return (id > 0 ? this.#exchanges.get(id)?.intake : this.#calls.get(id)?.intake) ?? null;
+  }
+
+  #pumpOf(id: number): BodyPump | null {
+    return (id > 0 ? this.#exchanges.get(id)?.pump : this.#calls.get(id)?.pump) ?? null;
+  }
+
+  #onHead(id: number, message: Message): void {
+    const exchange = this.#exchanges.get(id);
+    if (exchange?.settle == null) return;
+    const [, , status, statusText, headers, kind, inline, bodyBytes] = message as unknown as [
+      number,
+      number,
+      number,
+      string,
+      string,
+      number,
+      string | undefined,
+      number | undefined,
+    ];
+    let body: CellResponse["body"] = null;
+    if (kind === Body.inline) body = Buffer.from(inline ?? "", "latin1");
+    else if (kind === Body.stream) {
+      exchange.intake = new BodyIntake(this.#outbox, id, () => this.#abort(id));
+      body = exchange.intake.stream;
+    }
+    exchange.settle.resolve({ status, statusText, headers, body, bodyBytes: bodyBytes ?? null });
+    exchange.settle = null;
+  }
+
+  #onFail(id: number): void {
+    const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
+    exchange.settle?.reject(new HandlerFailed());
+    exchange.settle = null;
+    exchange.pump?.stop();
+  }
+
+  #onDone(id: number): void {
+    const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
+    this.#exchanges.delete(id);
+    exchange.settle?.reject(new HandlerFailed());
+    exchange.pump?.stop();
+    exchange.end();
+  }
+
+  async #onCall(id: number, message: Message): Promise<void> {
+    const [, , invocation, kind, target, method, url, headers, bodyKind, inline, redirect] = message as unknown as [
+      number,
+      number,
+      number,
+      "egress" | "service",
+      string,
+      string,
+      string,
+      string,
+      number,
+      string,
+      "follow" | "manual" | "error",
+    ];
+    if (!(id < 0) || this.#calls.has(id)) return;
+    const call: Call = { abort: new AbortController(), intake: null, pump: null };
+    this.#calls.set(id, call);
+    let body: RequestBody = null;
+    if (bodyKind === Body.inline) body = Buffer.from(inline, "latin1");
+    else if (bodyKind === Body.stream) {
+      call.intake = new BodyIntake(this.#outbox, id, () => {});
+      body = call.intake.stream;
+    }
+    try {
+      const signal = call.abort.signal;
+      this.#answer(
+        id,
+        call,
+        await this.#owner.call({ invocation, kind, target, method, url, headers, body, redirect, signal }),
+      );
+    } catch (error) {
+      const code = error instanceof AtollError ? error.code : "backend_unavailable";
+      const text = error instanceof AtollError ? error.message : "the call could not be completed";
+      if (this.#calls.has(id)) this.#outbox.push(`[${Op.fail},${id},"${code}",${JSON.stringify(text)}]`);
+      this.#endCall(id);
+    }
+  }
+
+  #answer(id: number, call: Call, answer: OutboundAnswer): void {
+    if (this.#calls.get(id) !== call) {
+      if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => {});
+      return;
+    }
+    const text = `[${Op.head},${id},${answer.status},${JSON.stringify(answer.statusText)},${JSON.stringify(answer.headers)}`;
+    const rest = `,${JSON.stringify(answer.url)},${answer.redirected}`;
+    call.pump = this.#pushWithBody(text, id, answer.body, rest, () => this.#endCall(id));
+    if (call.pump === null) this.#endCall(id);
+  }
+
+  #endCall(id: number): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    this.#calls.delete(id);
+    call.pump?.stop();
+    if (call.intake === null || call.intake.over) return;
+    call.intake.break(new Error("the call has ended"));
+    this.#outbox.push(`[${Op.cancel},${id}]`);
+  }
+
+  /** The cell is gone or going: everything open fails (C1). */
+  stop(reason: StopReason): void {
+    if (this.#stopped !== null) return;
+    this.#stopped = reason;
+    const error = new CellStopped(reason);
+    for (const exchange of this.#exchanges.values()) {
+      exchange.settle?.reject(error);
+      exchange.intake?.break(error);
+      exchange.pump?.stop();
+    }
+    for (const call of this.#calls.values()) {
+      call.abort.abort();
+      call.intake?.break(error);
+      call.pump?.stop();
+    }
+    this.#calls.clear();
+  }
+
+  /** No code of the cell can run any more: every invocation has ended (C2). */
+  end(): void {
+    for (const exchange of this.#exchanges.values()) exchange.end();
+    this.#exchanges.clear();
+  }
+}
+
+function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+}

@@ -1,0 +1,358 @@
+// Part 2: what a realm loses before tenant code runs. The rule is an allow-list: a global that is not named here goes.
+
+const ALLOWED_GLOBALS = [
+  // The language, without what compiles strings, makes realms or blocks the thread.
+  "Infinity",
+  "undefined",
+  "NaN",
+  "isNaN",
+  "isFinite",
+  "parseInt",
+  "parseFloat",
+  "escape",
+  "unescape",
+  "decodeURI",
+  "decodeURIComponent",
+  "encodeURI",
+  "encodeURIComponent",
+  "Object",
+  "Function",
+  "Boolean",
+  "Symbol",
+  "Number",
+  "BigInt",
+  "Math",
+  "Date",
+  "String",
+  "RegExp",
+  "Temporal",
+  "Array",
+  "Int8Array",
+  "Uint8Array",
+  "Uint8ClampedArray",
+  "Int16Array",
+  "Uint16Array",
+  "Int32Array",
+  "Uint32Array",
+  "BigInt64Array",
+  "BigUint64Array",
+  "Float16Array",
+  "Float32Array",
+  "Float64Array",
+  "ArrayBuffer",
+  "DataView",
+  "Map",
+  "Set",
+  "WeakMap",
+  "WeakSet",
+  "WeakRef",
+  "FinalizationRegistry",
+  "Iterator",
+  "Promise",
+  "Proxy",
+  "Reflect",
+  "JSON",
+  "Intl",
+  "Atomics",
+  "WebAssembly",
+  "DisposableStack",
+  "AsyncDisposableStack",
+  "Error",
+  "AggregateError",
+  "EvalError",
+  "RangeError",
+  "ReferenceError",
+  "SyntaxError",
+  "TypeError",
+  "URIError",
+  "SuppressedError",
+  // The web.
+  "AbortController",
+  "AbortSignal",
+  "Blob",
+  "ByteLengthQueuingStrategy",
+  "CompressionStream",
+  "CountQueuingStrategy",
+  "Crypto",
+  "CryptoKey",
+  "CustomEvent",
+  "DOMException",
+  "DecompressionStream",
+  "Event",
+  "EventTarget",
+  "File",
+  "FormData",
+  "Headers",
+  "ReadableByteStreamController",
+  "ReadableStream",
+  "ReadableStreamBYOBReader",
+  "ReadableStreamBYOBRequest",
+  "ReadableStreamDefaultController",
+  "ReadableStreamDefaultReader",
+  "Request",
+  "Response",
+  "SubtleCrypto",
+  "TextDecoder",
+  "TextDecoderStream",
+  "TextEncoder",
+  "TextEncoderStream",
+  "TransformStream",
+  "TransformStreamDefaultController",
+  "URL",
+  "URLPattern",
+  "URLSearchParams",
+  "WritableStream",
+  "WritableStreamDefaultController",
+  "WritableStreamDefaultWriter",
+  "atob",
+  "btoa",
+  "crypto",
+  // Replaced below by versions of our own.
+  "globalThis",
+  "self",
+  "eval",
+  "console",
+  "fetch",
+  "performance",
+  "navigator",
+  "queueMicrotask",
+  "structuredClone",
+  "setTimeout",
+  "clearTimeout",
+  "setInterval",
+  "clearInterval",
+];
+
+const hide = (object, name, value) =>
+  ReflectDefineProperty(object, name, {
+    __proto__: null,
+    value,
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  });
+
+/** Report a tenant's uncaught error to the log; set by a later part. */
+let reportUncaught = () => {};
+
+const removeGlobals = () => {
+  const allowed = { __proto__: null };
+  for (let i = 0; i < ALLOWED_GLOBALS.length; i++) allowed[ALLOWED_GLOBALS[i]] = true;
+  const names = ReflectOwnKeys(globalThis);
+  for (let i = 0; i < names.length; i++) {
+    // `Bun` cannot be deleted; modules shadow the identifier and the facade hides the property.
+    if (allowed[names[i]] !== true) ReflectDeleteProperty(globalThis, names[i]);
+  }
+};
+
+/** Code from strings would compile with a loader that reaches built-in modules. */
+const forbidCodeFromStrings = () => {
+  const refuse = () => {
+    throw new NativeEvalError("code from strings is not allowed here");
+  };
+  const Refusing = function Function() {
+    refuse();
+  };
+  ReflectDefineProperty(Refusing, "prototype", { __proto__: null, value: FunctionPrototype, writable: false });
+  const samples = [function () {}, async function () {}, function* () {}, async function* () {}];
+  for (let i = 0; i < samples.length; i++) hide(ReflectGetPrototypeOf(samples[i]), "constructor", Refusing);
+  hide(globalThis, "Function", Refusing);
+  hide(globalThis, "eval", function eval_() {
+    refuse();
+  });
+};
+
+/** The vm classes stay in the bootstrap: nothing that tenant code can hold leads back to their constructors. */
+const sealModuleClasses = () => {
+  const native = new SourceTextModule("");
+  let prototype = ReflectGetPrototypeOf(native);
+  const symbols = ReflectOwnKeys(native);
+  for (let i = 0; i < symbols.length; i++) {
+    if (typeof symbols[i] !== "symbol") continue;
+    const inner = native[symbols[i]];
+    if (typeof inner === "object" && inner !== null) {
+      const innerPrototype = ReflectGetPrototypeOf(inner);
+      if (innerPrototype !== null && innerPrototype !== ObjectPrototype)
+        ReflectDeleteProperty(innerPrototype, "constructor");
+    }
+  }
+  while (prototype !== null && prototype !== ObjectPrototype) {
+    ReflectDeleteProperty(prototype, "constructor");
+    prototype = ReflectGetPrototypeOf(prototype);
+  }
+  ReflectDeleteProperty(SyntheticModule.prototype, "constructor");
+};
+
+const trimWebClasses = () => {
+  const extras = [
+    [
+      Blob.prototype,
+      ["delete", "exists", "stat", "unlink", "write", "writer", "image", "lastModified", "name", "json", "formData"],
+    ],
+    [URL, ["createObjectURL", "revokeObjectURL"]],
+    [Atomics, ["wait", "waitAsync", "notify", "pause"]],
+    [Error, ["appendStackTrace"]],
+  ];
+  for (let i = 0; i < extras.length; i++) {
+    for (let j = 0; j < extras[i][1].length; j++) ReflectDeleteProperty(extras[i][0], extras[i][1][j]);
+  }
+  // Call sites of prepareStackTrace would expose host frames.
+  ReflectDefineProperty(Error, "prepareStackTrace", {
+    __proto__: null,
+    get: () => undefined,
+    set: () => {},
+    enumerable: false,
+    configurable: false,
+  });
+};
+
+/** Web IDL reads a missing `this` of these methods as the global object, which would reach past the facade. */
+const guardEventTarget = () => {
+  const guard = (method) => {
+    const guarded = {
+      [method.name](type, listener, options) {
+        if (this === undefined || this === null || this === globalThis) throw new NativeTypeError("Illegal invocation");
+        return ReflectApply(method, this, [type, listener, options]);
+      },
+    };
+    return guarded[method.name];
+  };
+  hide(EventTarget.prototype, "addEventListener", guard(nativeAddEventListener));
+  hide(EventTarget.prototype, "removeEventListener", guard(nativeRemoveEventListener));
+  hide(EventTarget.prototype, "dispatchEvent", guard(nativeDispatchEvent));
+};
+
+const installTimers = () => {
+  const timers = new NativeMap();
+  let lastTimer = 0;
+  const start = (name, callback, delay, args, repeat) => {
+    if (typeof callback !== "function") throw new NativeTypeError(`${name} needs a function`);
+    const id = ++lastTimer;
+    const wait = MathMin(NativeNumber(delay) > 0 ? NativeNumber(delay) : 0, 2147483647);
+    const fire = () => {
+      if (repeat) mapSet(timers, id, nativeSetTimeout(fire, wait));
+      else mapDelete(timers, id);
+      try {
+        ReflectApply(callback, undefined, args);
+      } catch (error) {
+        reportUncaught(error);
+      }
+    };
+    mapSet(timers, id, nativeSetTimeout(fire, wait));
+    return id;
+  };
+  const stop = (id) => {
+    const timer = mapGet(timers, id);
+    if (timer === undefined) return;
+    mapDelete(timers, id);
+    nativeClearTimeout(timer);
+  };
+  hide(globalThis, "setTimeout", function setTimeout(callback, delay, ...args) {
+    return start("setTimeout", callback, delay, args, false);
+  });
+  hide(globalThis, "setInterval", function setInterval(callback, delay, ...args) {
+    return start("setInterval", callback, delay, args, true);
+  });
+  hide(globalThis, "clearTimeout", function clearTimeout(id) {
+    stop(id);
+  });
+  hide(globalThis, "clearInterval", function clearInterval(id) {
+    stop(id);
+  });
+  hide(globalThis, "queueMicrotask", function queueMicrotask(callback) {
+    if (typeof callback !== "function") throw new NativeTypeError("queueMicrotask needs a function");
+    nativeQueueMicrotask(() => {
+      try {
+        ReflectApply(callback, undefined, []);
+      } catch (error) {
+        reportUncaught(error);
+      }
+    });
+  });
+};
+
+const installSmallGlobals = () => {
+  const navigator = { userAgent: "Atoll" };
+  hide(globalThis, "navigator", ObjectFreeze(navigator));
+  const performance = {
+    timeOrigin,
+    now() {
+      return ReflectApply(performanceNow, nativePerformance, []);
+    },
+  };
+  hide(globalThis, "performance", ObjectFreeze(performance));
+  hide(globalThis, "structuredClone", function structuredClone(value, options) {
+    return nativeStructuredClone(value, options);
+  });
+};
+
+/**
+ * `globalThis` and `self` become a facade over the real global object that shows everything but `Bun`. Its target is
+ * an empty object, so the proxy invariants never force the hidden property out; properties that cannot be configured on
+ * the real global are shown as configurable for the same reason.
+ */
+const installGlobalFacade = () => {
+  const real = globalThis;
+  const target = { __proto__: null };
+  const hidden = (key) => key === "Bun";
+  const facade = new NativeProxy(target, {
+    __proto__: null,
+    get: (_, key) => (hidden(key) ? undefined : ReflectGet(real, key)),
+    set: (_, key, value) => !hidden(key) && ReflectSet(real, key, value),
+    has: (_, key) => !hidden(key) && ReflectHas(real, key),
+    deleteProperty: (_, key) => !hidden(key) && ReflectDeleteProperty(real, key),
+    ownKeys: () => {
+      const keys = ReflectOwnKeys(real);
+      const shown = [];
+      let count = 0;
+      for (let i = 0; i < keys.length; i++) {
+        if (hidden(keys[i])) continue;
+        ReflectDefineProperty(shown, count++, {
+          __proto__: null,
+          value: keys[i],
+          writable: true,
+          enumerable: true,
+          configurable: true,
+        });
+      }
+      return shown;
+    },
+    getOwnPropertyDescriptor: (_, key) => {
+      if (hidden(key)) return undefined;
+      const found = ReflectGetOwnPropertyDescriptor(real, key);
+      if (found === undefined) return undefined;
+      // A getter would be called with the facade's own receiver; show its value instead.
+      return {
+        __proto__: null,
+        value: ReflectGet(real, key),
+        writable: true,
+        enumerable: found.enumerable,
+        configurable: true,
+      };
+    },
+    defineProperty: (_, key, descriptor) => {
+      if (hidden(key)) return false;
+      const copy = {
+        __proto__: null,
+        enumerable: descriptor.enumerable === true,
+        configurable: true,
+      };
+      if (ReflectHas(descriptor, "get") || ReflectHas(descriptor, "set")) {
+        // The real global must never be the receiver of tenant accessors.
+        const { get, set } = descriptor;
+        copy.get = get === undefined ? undefined : () => ReflectApply(get, facade, []);
+        copy.set = set === undefined ? undefined : (value) => ReflectApply(set, facade, [value]);
+      } else {
+        copy.value = descriptor.value;
+        copy.writable = descriptor.writable !== false;
+      }
+      return ReflectDefineProperty(real, key, copy);
+    },
+    getPrototypeOf: () => ObjectPrototype,
+    setPrototypeOf: () => false,
+    isExtensible: () => true,
+    preventExtensions: () => false,
+  });
+  hide(globalThis, "globalThis", facade);
+  hide(globalThis, "self", facade);
+};
