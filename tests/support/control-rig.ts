@@ -45,6 +45,7 @@ export interface RigOptions {
 }
 
 let seeds = 1;
+let keys = 0;
 
 export class ControlRig {
   readonly clock: SteppedClock;
@@ -60,7 +61,6 @@ export class ControlRig {
   readonly logged: string[] = [];
   /** The admin's token. */
   readonly admin: string;
-  #keys = 0;
 
   constructor(options: RigOptions = {}) {
     this.clock = options.clock ?? new SteppedClock(Date.UTC(2026, 9, 4, 12));
@@ -99,9 +99,9 @@ export class ControlRig {
     return this.principals.issue({ principal, spaces: [space], permissions }).token;
   }
 
-  /** A key that was not used before. */
+  /** A key that no rig used before. */
   key(): string {
-    return `key-${String(++this.#keys).padStart(16, "0")}`;
+    return `key-${String(++keys).padStart(16, "0")}`;
   }
 
   /** One request; `path` below the API root, or absolute when it starts with `//`. */
