@@ -1,0 +1,82 @@
+// The `atoll` command. Only the command that runs is loaded, so that help and version come at once.
+import { Command } from "commander";
+import packageJson from "../package.json" with { type: "json" };
+import { reportFailure } from "./failure.ts";
+
+interface Entry {
+  readonly name: string;
+  readonly description: string;
+  readonly load: () => Promise<Command>;
+}
+
+const COMMANDS: readonly Entry[] = [
+  {
+    name: "serve",
+    description: "run a node",
+    load: async () => (await import("./commands/serve.ts")).serveCommand(),
+  },
+  {
+    name: "deploy",
+    description: "bundle a Worker, upload it, and make it answer",
+    load: async () => (await import("./commands/deploy.ts")).deployCommand(),
+  },
+  {
+    name: "resources",
+    description: "list, show and delete Resources",
+    load: async () => (await import("./commands/resources.ts")).resourcesCommand(),
+  },
+  {
+    name: "operations",
+    description: "look at accepted changes",
+    load: async () => (await import("./commands/operations.ts")).operationsCommand(),
+  },
+  {
+    name: "space",
+    description: "make and list Spaces",
+    load: async () => (await import("./commands/space.ts")).spaceCommand(),
+  },
+  {
+    name: "token",
+    description: "make, list and revoke tokens of principals",
+    load: async () => (await import("./commands/token.ts")).tokenCommand(),
+  },
+  {
+    name: "config",
+    description: "check the configuration of a node",
+    load: async () => (await import("./commands/config.ts")).configCommand(),
+  },
+];
+
+/** Run the command line `args` (without program names). Resolves to the exit code; never rejects. */
+export async function main(args: readonly string[]): Promise<number> {
+  try {
+    const program = await programFor(args);
+    await program.parseAsync(args, { from: "user" });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    return reportFailure(error, args.includes("--json"));
+  }
+}
+
+async function programFor(args: readonly string[]): Promise<Command> {
+  const program = new Command("atoll")
+    .description(packageJson.description)
+    .version(packageJson.version, "-V, --version", "print the version")
+    .showSuggestionAfterError();
+  const words = args.filter((arg) => !arg.startsWith("-"));
+  const wanted = words[0] === "help" ? words[1] : words[0];
+  for (const { name, description, load } of COMMANDS) {
+    program.addCommand(name === wanted ? await load() : new Command(name).description(description));
+  }
+  for (const command of withSubcommands(program)) {
+    // Misuse is reported like every other failure, in one place.
+    command.exitOverride().configureOutput({ outputError: () => {} });
+  }
+  return program;
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap((child) => withSubcommands(child))];
+}
+
+if (import.meta.main) process.exitCode = await main(process.argv.slice(2));
