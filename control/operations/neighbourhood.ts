@@ -12,6 +12,9 @@ import type { FormRegistry } from "../forms/registry.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Ledger, Written } from "./ledger.ts";
 
+/** Changes of one Resource's observation in one wave; a few settle whatever Forms agree upon. */
+const CHANGES_MAX = 8;
+
 export class Neighbourhood {
   readonly #parts: NeighbourhoodParts;
 
@@ -19,15 +22,15 @@ export class Neighbourhood {
     this.#parts = parts;
   }
 
-  /** Spread the news of `written`. Each Resource looks again at most once, so the wave ends. */
+  /** Spread the news of `written`: whoever stands next to a change looks again, as far as the changes reach. */
   spread(written: Written): void {
     this.#project(written.before, written.after, written.before);
-    this.#wave(written.neighbours, new Set([written.before.uid]));
+    this.#wave(written.neighbours, written.before.uid);
   }
 
   /** Look again at one Resource, and spread the news if there are any. */
   look(uid: ResourceUid): void {
-    this.#wave([uid], new Set());
+    this.#wave([uid], null);
   }
 
   /** Tell the runtime about a Resource at start (F3). */
@@ -35,18 +38,28 @@ export class Neighbourhood {
     this.#project(row, row, null);
   }
 
-  #wave(start: readonly ResourceUid[], visited: Set<ResourceUid>): void {
-    let wave = start;
+  /**
+   * A Resource may look several times: when it stands on two sides of a change, the far side shows only in a later
+   * round. The wave ends when nothing changes any more; two Forms that contradict each other for ever are cut off.
+   * `held` is the Resource in whose lane this runs, after its own work has ended.
+   */
+  #wave(start: readonly ResourceUid[], held: ResourceUid | null): void {
+    const changes = new Map<ResourceUid, number>();
+    let wave: readonly ResourceUid[] = start;
     while (wave.length > 0) {
-      const fresh = [...new Set(wave)].filter((uid) => !visited.has(uid));
-      for (const uid of fresh) visited.add(uid);
-      wave = this.#lookAgain(fresh).flatMap((seen) => seen.neighbours);
+      const fresh = [...new Set(wave)].filter((uid) => (changes.get(uid) ?? 0) < CHANGES_MAX);
+      const seen = this.#lookAgain(fresh, held);
+      for (const { before } of seen) changes.set(before.uid, (changes.get(before.uid) ?? 0) + 1);
+      wave = seen.flatMap((it) => it.neighbours);
+    }
+    for (const [uid, count] of changes) {
+      if (count === CHANGES_MAX) this.#parts.log.error("a Resource does not come to rest", { uid });
     }
   }
 
-  #lookAgain(uids: readonly ResourceUid[]): readonly Written[] {
+  #lookAgain(uids: readonly ResourceUid[], held: ResourceUid | null): readonly Written[] {
     const seen: Written[] = [];
-    const observations = uids.flatMap((uid) => this.#observation(uid));
+    const observations = uids.flatMap((uid) => this.#observation(uid, held));
     if (observations.length > 0) {
       this.#parts.store.write(() => {
         for (const { adapter, row, observation } of observations) {
@@ -59,14 +72,17 @@ export class Neighbourhood {
     return seen;
   }
 
-  #observation(uid: ResourceUid): readonly { adapter: FormAdapter; row: ResourceRow; observation: Observation }[] {
+  #observation(
+    uid: ResourceUid,
+    held: ResourceUid | null,
+  ): readonly { adapter: FormAdapter; row: ResourceRow; observation: Observation }[] {
     const { store, forms, lanes, view, log } = this.#parts;
     const row = store.resources.get(uid);
     const adapter = row === null ? null : forms.find(row.form);
     if (row === null || adapter?.observe === undefined || !isSettled(row)) return [];
-    if (lanes.runs(uid)) {
+    if (uid !== held && lanes.runs(uid)) {
       // F4: never beside a wake of the same Resource; right after it instead.
-      lanes.add(uid, async () => this.look(uid));
+      lanes.add(uid, async () => this.#wave([uid], uid));
       return [];
     }
     try {
