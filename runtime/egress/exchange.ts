@@ -16,6 +16,8 @@ export interface HttpRequest {
   /** End-to-end fields. Host, lengths and the fields of the connection are made here. */
   readonly headers: HeaderList;
   readonly body: RequestBody;
+  /** Whose connection it is; undefined for the host's own. */
+  readonly party?: string;
 }
 
 export interface HttpResponse {

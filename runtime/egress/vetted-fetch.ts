@@ -10,6 +10,7 @@ import { createSecureContext, getCACertificates, type SecureContext } from "node
 import type { Clock } from "../../base/clock.ts";
 import { AtollError } from "../../base/errors.ts";
 import { type Address, parseAddress } from "./address.ts";
+import { ConnectionBudget } from "./connection-budget.ts";
 import { dial, secureSocket } from "./dial.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
 import { exchange, type ExchangeLimits, type HttpRequest, type HttpResponse } from "./exchange.ts";
@@ -29,6 +30,10 @@ export interface VettedFetchOptions {
   readonly headersMs?: number;
   /** Between two chunks of the response, while somebody waits for one. Default 5 min. */
   readonly idleMs?: number;
+  /** Connections open at one time. Default 2,000. */
+  readonly connectionsMax?: number;
+  /** Connections open at one time for one `party`. Default 250. */
+  readonly partyConnectionsMax?: number;
 }
 
 export class VettedFetch {
@@ -37,6 +42,7 @@ export class VettedFetch {
   readonly #policy: EgressPolicy;
   readonly #connectMs: number;
   readonly #limits: ExchangeLimits;
+  readonly #budget: ConnectionBudget;
   readonly #extraCaPem: readonly string[];
   #context: SecureContext | null = null;
 
@@ -46,22 +52,32 @@ export class VettedFetch {
     this.#policy = options.policy;
     this.#connectMs = options.connectMs ?? 10_000;
     this.#limits = { headersMs: options.headersMs ?? 300_000, idleMs: options.idleMs ?? 300_000 };
+    this.#budget = new ConnectionBudget({
+      totalMax: options.connectionsMax ?? 2000,
+      partyMax: options.partyConnectionsMax ?? 250,
+    });
     this.#extraCaPem = options.extraCaPem ?? [];
   }
 
   /**
    * Resolves with the head of the response; the body streams and has to be read to its end or cancelled. Rejects with
    * AtollError `egress_refused` when the policy admits no address of the destination, `backend_unavailable` when the
-   * network or the server fails, with the error of the request body's source, or with the reason of `signal`. The
-   * request body's stream is cancelled when it is not sent to its end.
+   * network or the server fails or too many connections are open, `invalid_request` when HTTP cannot carry the
+   * request; with the error of the request body's source, or with the reason of `signal`. The request body's stream is
+   * cancelled when it is not sent to its end.
    */
   async fetch(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const life = new AbortController();
     const onAbort = (): void => life.abort(signal.reason);
     signal.addEventListener("abort", onAbort);
-    const finished = (): void => signal.removeEventListener("abort", onAbort);
+    let giveBack = (): void => {};
+    const finished = (): void => {
+      signal.removeEventListener("abort", onAbort);
+      giveBack();
+    };
     try {
       signal.throwIfAborted();
+      giveBack = this.#budget.take(request.party);
       const socket = await this.#connect(request.url, life);
       return await exchange(socket, request, this.#limits, this.#clock, life, finished);
     } catch (error) {
