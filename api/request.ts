@@ -1,5 +1,6 @@
 // Reading a request within bounds: body, headers and query, each refused before anything else happens.
 import { AtollError } from "../base/errors.ts";
+import { isName } from "../base/ids.ts";
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 import { INTEGER_MAX } from "../base/limits.ts";
 import { readStrictJson, type StrictJson } from "../base/strict-json.ts";
@@ -50,6 +51,12 @@ export function readQuery<Name extends string>(
     query[known] = value;
   }
   return query;
+}
+
+/** HA-A10: a malformed id in a path names nothing. */
+export function pathId(id: unknown): string {
+  if (!isName(id)) throw new AtollError("not_found", "there is nothing with this id");
+  return id;
 }
 
 /** A canonical decimal: no sign, no leading zeros, at most 2^53-1 (HA-20, HA-A6). Null when it is none. */

@@ -1,25 +1,13 @@
-// The routes of Operations (HA-9, HA-10), and the answer to an accepted mutation.
+// The routes of Operations (HA-9, HA-10).
 import { Elysia } from "elysia";
 import { AtollError } from "../../base/errors.ts";
-import { isSettled, type OperationRow } from "../../storage/control/records.ts";
 import { authenticate } from "../auth.ts";
 import { MethodNotAllowed } from "../problem.ts";
-import { readJsonObject, readQuery } from "../request.ts";
+import { pathId, readJsonObject, readQuery } from "../request.ts";
 import { jsonResponse } from "../response.ts";
 import { decodeReplenishment } from "./decode.ts";
 import { encodeOperation } from "./encode.ts";
-import type { HostContext } from "./host-api.ts";
-import type { HostApiConfig } from "./host-config.ts";
-import { pathId } from "./resources.ts";
-
-/** HA-31, HA-32, HA-95: 202 while unfinished, 200 once settled, `Location` always. */
-export function acceptedResponse(row: OperationRow, host: HostApiConfig): Response {
-  const settled = isSettled(row.status);
-  return jsonResponse(encodeOperation(row), settled ? 200 : 202, {
-    location: `${host.baseUrl}/operations/${row.id}`,
-    ...(settled ? {} : { "retry-after": String(host.retryAfterSeconds) }),
-  });
-}
+import type { HostContext } from "./host-context.ts";
 
 export function operations({ control, principals, host }: HostContext) {
   return new Elysia({ name: "host-operations", strictPath: true })

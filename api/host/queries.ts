@@ -7,7 +7,7 @@ import { MethodNotAllowed } from "../problem.ts";
 import { readJsonObject, readQuery } from "../request.ts";
 import { jsonResponse } from "../response.ts";
 import { decodePreview } from "./decode.ts";
-import type { HostContext } from "./host-api.ts";
+import type { HostContext } from "./host-context.ts";
 
 export function queries({ control, principals, host }: HostContext) {
   return new Elysia({ name: "host-queries", strictPath: true })

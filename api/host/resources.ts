@@ -8,12 +8,12 @@ import type { Caller } from "../../control/principals/caller.ts";
 import type { ListQuery } from "../../control/resources/listing.ts";
 import { authenticate } from "../auth.ts";
 import { MethodNotAllowed } from "../problem.ts";
-import { canonicalInteger, readJsonObject, readQuery, requireNoBody } from "../request.ts";
+import { canonicalInteger, pathId, readJsonObject, readQuery, requireNoBody } from "../request.ts";
 import { jsonResponse } from "../response.ts";
+import { acceptedResponse } from "./accepted.ts";
 import { decodeCreate, decodeExpectedGeneration, decodeKey, decodeUpdate } from "./decode.ts";
 import { encodeResource } from "./encode.ts";
-import type { HostContext } from "./host-api.ts";
-import { acceptedResponse } from "./operations.ts";
+import type { HostContext } from "./host-context.ts";
 
 export function resources(context: HostContext) {
   const { control, principals, host } = context;
@@ -96,12 +96,6 @@ export function resources(context: HostContext) {
     .all("/resources/:uid", () => {
       throw new MethodNotAllowed(["GET", "HEAD", "PUT", "DELETE"]);
     });
-}
-
-/** HA-A10: a malformed id in a path names nothing. */
-export function pathId(id: unknown): string {
-  if (!isName(id)) throw new AtollError("not_found", "there is nothing with this id");
-  return id;
 }
 
 /** HA-83, HA-143, HA-A10. */

@@ -9,7 +9,7 @@ import { authenticateAdmin } from "../auth.ts";
 import { MethodNotAllowed } from "../problem.ts";
 import { readJsonObject, readQuery } from "../request.ts";
 import { jsonResponse, NO_STORE } from "../response.ts";
-import type { OperatorContext } from "./operator-api.ts";
+import type { OperatorContext } from "./operator-context.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
 

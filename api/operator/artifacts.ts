@@ -8,7 +8,7 @@ import type { Principals } from "../../control/principals/principals.ts";
 import { authenticate } from "../auth.ts";
 import { MethodNotAllowed } from "../problem.ts";
 import { jsonResponse, NO_STORE } from "../response.ts";
-import type { OperatorContext } from "./operator-api.ts";
+import type { OperatorContext } from "./operator-context.ts";
 
 const PATH = "/artifacts/sha256/:hex";
 

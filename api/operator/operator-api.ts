@@ -1,20 +1,12 @@
 import { Elysia } from "elysia";
-import type { ArtifactUpload } from "../../control/artifacts/upload.ts";
-import type { Control } from "../../control/control.ts";
-import type { Principals } from "../../control/principals/principals.ts";
 import { authenticateAdmin } from "../auth.ts";
 import { MethodNotAllowed } from "../problem.ts";
 import { jsonResponse } from "../response.ts";
 import { principalRoutes, spaceRoutes, tokenRoutes } from "./access.ts";
 import { artifactRoutes } from "./artifacts.ts";
+import type { OperatorContext } from "./operator-context.ts";
 
 export const OPERATOR_ROOT = "/operator/v1";
-
-export interface OperatorContext {
-  readonly control: Control;
-  readonly principals: Principals;
-  readonly artifacts: ArtifactUpload;
-}
 
 /** What an operator does beside the Host API. For admins, except uploads, which need write permission in a Space. */
 export function operatorApi(context: OperatorContext) {

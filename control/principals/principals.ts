@@ -78,7 +78,9 @@ export class Principals {
 
   /** Every token, without secrets or digests. */
   tokens(): readonly Omit<TokenRow, "digest">[] {
-    return this.#store.principals.tokens().map(({ digest: _, ...shown }) => shown);
+    return this.#store.principals.tokens().map(({ id, principal, label, createdAtMs, revokedAtMs }) => {
+      return { id, principal, label, createdAtMs, revokedAtMs };
+    });
   }
 
   /** From now on the token opens nothing. Revoking twice is harmless. Throws `not_found` for an unknown id. */

@@ -8,6 +8,7 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { AtollError } from "../../base/errors.ts";
 import { invariant } from "../../base/invariant.ts";
+import { closable } from "./closable.ts";
 import { migrate } from "./migrations.ts";
 import { OperationTable } from "./operations.ts";
 import { PrincipalTable } from "./principals.ts";
@@ -20,13 +21,15 @@ export class ControlStore {
   readonly privateInputs: PrivateInputTable;
   readonly principals: PrincipalTable;
   readonly #database: Database;
+  readonly #close: () => void;
   readonly #begin;
   readonly #commit;
   readonly #rollback;
   #writing = false;
 
-  private constructor(database: Database) {
+  private constructor(database: Database, close: () => void) {
     this.#database = database;
+    this.#close = close;
     const db = drizzle(database);
     this.resources = new ResourceTable(db);
     this.operations = new OperationTable(db);
@@ -44,6 +47,7 @@ export class ControlStore {
    */
   static open(path: string): ControlStore {
     const database = new Database(path, { create: true, readwrite: true, strict: true });
+    const close = closable(database);
     try {
       // Exclusive locking comes before WAL: then the index of the WAL lives in memory and no second process gets in.
       database.run("PRAGMA locking_mode = EXCLUSIVE");
@@ -54,9 +58,9 @@ export class ControlStore {
       database.run("PRAGMA secure_delete = ON");
       database.run("BEGIN EXCLUSIVE; COMMIT");
       migrate(database);
-      return new ControlStore(database);
+      return new ControlStore(database, close);
     } catch (error) {
-      database.close();
+      close();
       if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true) {
         throw new AtollError("temporarily_unavailable", "another process has the control store open", {
           hint: "Stop the other node that uses this data directory, or choose another one.",
@@ -93,6 +97,6 @@ export class ControlStore {
 
   /** Close the file. Calling it twice does nothing. */
   close(): void {
-    this.#database.close();
+    this.#close();
   }
 }

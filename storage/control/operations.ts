@@ -69,7 +69,7 @@ function prepare(db: Db) {
       .from(operation)
       .where(eq(operation.id, given("id")))
       .prepare(),
-    put: prepareUpsert<OperationRow>(db, operation, [operation.id]),
+    put: prepareUpsert(db, operation, [operation.id]),
     // Written as the partial index is, or SQLite would not use it.
     unfinished: db
       .select()

@@ -70,21 +70,21 @@ function prepare(db: Db) {
       .where(eq(principal.id, given("id")))
       .prepare(),
     principals: db.select().from(principal).orderBy(asc(principal.id)).prepare(),
-    putPrincipal: prepareUpsert<PrincipalRow>(db, principal, [principal.id]),
+    putPrincipal: prepareUpsert(db, principal, [principal.id]),
     space: db
       .select()
       .from(space)
       .where(eq(space.name, given("name")))
       .prepare(),
     spaces: db.select().from(space).orderBy(asc(space.name)).prepare(),
-    putSpace: prepareUpsert<SpaceRow>(db, space, [space.name]),
+    putSpace: prepareUpsert(db, space, [space.name]),
     grants: db
       .select()
       .from(grant)
       .where(eq(grant.principal, given("principal")))
       .orderBy(asc(grant.space))
       .prepare(),
-    putGrant: prepareUpsert<GrantRow>(db, grant, [grant.principal, grant.space]),
+    putGrant: prepareUpsert(db, grant, [grant.principal, grant.space]),
     dropGrant: db
       .delete(grant)
       .where(and(eq(grant.principal, given("principal")), eq(grant.space, given("space"))))
@@ -95,6 +95,6 @@ function prepare(db: Db) {
       .where(eq(token.id, given("id")))
       .prepare(),
     tokens: db.select().from(token).orderBy(asc(token.createdAtMs), asc(token.id)).prepare(),
-    putToken: prepareUpsert<TokenRow>(db, token, [token.id]),
+    putToken: prepareUpsert(db, token, [token.id]),
   };
 }

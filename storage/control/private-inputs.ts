@@ -76,16 +76,16 @@ function prepare(db: Db) {
   const secretOf = eq(secret.uid, given("uid"));
   return {
     transfer: db.select().from(transferValue).where(transferOf).prepare(),
-    putTransfer: prepareUpsert<TransferRow>(db, transferValue, [transferValue.operationId]),
+    putTransfer: prepareUpsert(db, transferValue, [transferValue.operationId]),
     dropTransfer: db.delete(transferValue).where(transferOf).prepare(),
     dropExpired: db
       .delete(transferValue)
       .where(lte(transferValue.expiresAtMs, given("nowMs")))
       .prepare(),
     comparison: db.select().from(comparison).where(comparisonOf).prepare(),
-    putComparison: prepareUpsert<ComparisonRow>(db, comparison, [comparison.operationId]),
+    putComparison: prepareUpsert(db, comparison, [comparison.operationId]),
     secret: db.select().from(secret).where(secretOf).prepare(),
-    putSecret: prepareUpsert<SecretRow>(db, secret, [secret.uid]),
+    putSecret: prepareUpsert(db, secret, [secret.uid]),
     dropSecret: db.delete(secret).where(secretOf).prepare(),
   };
 }

@@ -25,6 +25,7 @@ export class ResourceTable {
   readonly #db: Db;
   readonly #cache = new Map<string, ResourceRow>();
   readonly #statements;
+  readonly #lists = new Map<string, ReturnType<typeof prepareList>>();
 
   constructor(db: Db) {
     this.#db = db;
@@ -61,19 +62,16 @@ export class ResourceTable {
 
   /** One page in ascending order of UID (HA-145). */
   list(filter: ResourceFilter): readonly ResourceRow[] {
-    const conditions: SQL[] = [];
-    if (filter.spaces !== null) conditions.push(inArray(resource.space, [...filter.spaces]));
-    if (filter.space !== null) conditions.push(eq(resource.space, filter.space as SpaceName));
-    if (filter.name !== null) conditions.push(eq(resource.name, filter.name));
-    if (filter.form !== null) conditions.push(eq(resource.form, filter.form as FormUrl));
-    if (filter.after !== null) conditions.push(gt(resource.uid, filter.after as ResourceUid));
-    return this.#db
-      .select()
-      .from(resource)
-      .where(and(...conditions))
-      .orderBy(asc(resource.uid))
-      .limit(filter.countMax)
-      .all();
+    const used = CONDITIONS.filter(([field]) => filter[field] !== null);
+    const shape = used.map(([field]) => field).join();
+    const query =
+      this.#lists.get(shape) ??
+      prepareList(
+        this.#db,
+        used.map(([, condition]) => condition),
+      );
+    this.#lists.set(shape, query);
+    return query.all({ ...filter, spaces: JSON.stringify(filter.spaces) });
   }
 
   /** Every Resource in order of UID. For the start of a node. */
@@ -155,6 +153,25 @@ export class ResourceTable {
   }
 }
 
+/** A filter sets some of these; each combination is one prepared statement. */
+const CONDITIONS: readonly (readonly [Exclude<keyof ResourceFilter, "countMax">, SQL])[] = [
+  ["spaces", sql`${resource.space} in (select value from json_each(${given("spaces")}))`],
+  ["space", eq(resource.space, given("space"))],
+  ["name", eq(resource.name, given("name"))],
+  ["form", eq(resource.form, given("form"))],
+  ["after", gt(resource.uid, given("after"))],
+];
+
+function prepareList(db: Db, conditions: readonly SQL[]) {
+  return db
+    .select()
+    .from(resource)
+    .where(and(...conditions))
+    .orderBy(asc(resource.uid))
+    .limit(given("countMax"))
+    .prepare();
+}
+
 function prepare(db: Db) {
   const isSettled = inArray(resource.phase, ["idle", "error"]);
   return {
@@ -176,7 +193,7 @@ function prepare(db: Db) {
       .prepare(),
     all: db.select().from(resource).orderBy(asc(resource.uid)).prepare(),
     count: db.select({ count: sql<number>`count(*)` }).from(resource).prepare(),
-    put: prepareUpsert<ResourceRow>(db, resource, [resource.uid]),
+    put: prepareUpsert(db, resource, [resource.uid]),
     remove: db
       .delete(resource)
       .where(eq(resource.uid, given("uid")))
@@ -189,7 +206,7 @@ function prepare(db: Db) {
       .delete(secret)
       .where(eq(secret.uid, given("uid")))
       .prepare(),
-    bury: prepareUpsert<TombstoneRow>(db, tombstone, [tombstone.uid]),
+    bury: prepareUpsert(db, tombstone, [tombstone.uid]),
     tombstone: db
       .select()
       .from(tombstone)

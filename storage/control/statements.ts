@@ -3,13 +3,13 @@ import { type Column, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 
-export type Db = BunSQLiteDatabase<Record<string, never>>;
+export type Db = BunSQLiteDatabase;
 
 /** A value that is given when the statement runs. */
 export const given = (name: string) => sql.placeholder(name);
 
 /** Inserts a whole row, or replaces the one with the same primary key `key`. */
-export function prepareUpsert<Row>(db: Db, table: SQLiteTable, key: readonly Column[]): (row: Row) => void {
+export function prepareUpsert(db: Db, table: SQLiteTable, key: readonly Column[]): (row: object) => void {
   const columns = getTableColumns(table);
   const values: Record<string, unknown> = {};
   const excluded: Record<string, SQL> = {};
@@ -24,5 +24,7 @@ export function prepareUpsert<Row>(db: Db, table: SQLiteTable, key: readonly Col
       ? insert.onConflictDoNothing({ target })
       : insert.onConflictDoUpdate({ target, set: excluded })
   ).prepare();
-  return (row) => void statement.run(row as Record<string, unknown>);
+  return (row) => {
+    statement.run({ ...row });
+  };
 }

@@ -116,12 +116,20 @@ export class ControlRig {
   }
 
   async update(uid: string, generation: number, body: unknown, options: CallOptions = {}): Promise<Answer> {
-    const headers = { "idempotency-key": this.key(), "takoform-expected-generation": String(generation), ...options.headers };
+    const headers = {
+      "idempotency-key": this.key(),
+      "takoform-expected-generation": String(generation),
+      ...options.headers,
+    };
     return this.call("PUT", `/resources/${uid}`, { ...options, headers, json: body });
   }
 
   async delete(uid: string, generation: number, options: CallOptions = {}): Promise<Answer> {
-    const headers = { "idempotency-key": this.key(), "takoform-expected-generation": String(generation), ...options.headers };
+    const headers = {
+      "idempotency-key": this.key(),
+      "takoform-expected-generation": String(generation),
+      ...options.headers,
+    };
     return this.call("DELETE", `/resources/${uid}`, { ...options, headers });
   }
 
@@ -168,7 +176,12 @@ export async function call(api: Api, method: string, url: string, options: CallO
   const response = await api.handle(new Request(url, { method, headers, body }));
   const text = await response.text();
   const isJson = /json/.test(response.headers.get("content-type") ?? "");
-  return { status: response.status, headers: response.headers, text, body: isJson && text !== "" ? JSON.parse(text) : null };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== "" ? JSON.parse(text) : null,
+  };
 }
 
 export function hostConfig(more: Partial<HostApiConfig> = {}): HostApiConfig {
@@ -205,7 +218,11 @@ export class MemoryArtifacts implements ArtifactUpload {
 
 function recording(lines: string[]): Logger {
   const add = (message: string, fields?: Fields): void => {
-    lines.push(`${message} ${Object.entries(fields ?? {}).map(([name, value]) => `${name}=${text(value)}`).join(" ")}`);
+    lines.push(
+      `${message} ${Object.entries(fields ?? {})
+        .map(([name, value]) => `${name}=${text(value)}`)
+        .join(" ")}`,
+    );
   };
   return { ...silentLogger, info: add, warn: add, error: add, debug: add };
 }
@@ -213,4 +230,3 @@ function recording(lines: string[]): Logger {
 function text(value: unknown): string {
   return value instanceof Error ? `${value.name}: ${value.message}\n${value.stack}` : JSON.stringify(value);
 }
-

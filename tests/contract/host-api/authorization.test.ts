@@ -83,12 +83,21 @@ describe("Spaces", () => {
   test("HA-50, HA-83: lists, filters and pages show nothing of other Spaces", async () => {
     const { rig, bob, uid } = await twoTenants();
     await rig.settled(rig.create(entry("mine", "b-space"), bob));
-    for (const query of ["", "?space=a-space", "?name=secret-name", `?form=${encodeURIComponent(KEY_VALUE_ENTRY)}`, "?limit=1"]) {
+    for (const query of [
+      "",
+      "?space=a-space",
+      "?name=secret-name",
+      `?form=${encodeURIComponent(KEY_VALUE_ENTRY)}`,
+      "?limit=1",
+    ]) {
       const { body, text } = await rig.call("GET", `/resources${query}`, bob);
       expect(body.nextCursor).toBeNull();
       expect(text).not.toContain(uid);
     }
-    expect((await rig.call("GET", "/resources?space=no-such-space", bob)).body).toEqual({ items: [], nextCursor: null });
+    expect((await rig.call("GET", "/resources?space=no-such-space", bob)).body).toEqual({
+      items: [],
+      nextCursor: null,
+    });
   });
 
   test("HA-45: a Space that one may not write in and one that does not exist refuse alike", async () => {
@@ -116,7 +125,9 @@ describe("permissions", () => {
 
     expect((await rig.call("GET", `/resources/${uid}`, reader)).status).toBe(200);
     expect((await rig.call("GET", `/operations/${source.id}`, reader)).status).toBe(200);
-    expect(outcome(await rig.update(uid, 1, { spec: { key: "default-source", value: "w" } }, reader))).toEqual(FORBIDDEN);
+    expect(outcome(await rig.update(uid, 1, { spec: { key: "default-source", value: "w" } }, reader))).toEqual(
+      FORBIDDEN,
+    );
     expect(outcome(await rig.delete(uid, 1, reader))).toEqual(FORBIDDEN);
     expect(outcome(await rig.create(entry("x"), reader))).toEqual(FORBIDDEN);
 

@@ -129,7 +129,7 @@ describe("support", () => {
       operations: expect.any(Array),
       privateInputs: false,
     });
-    expect([...answer.body.operations].sort()).toEqual(["create", "delete", "read", "update"]);
+    expect((answer.body.operations as string[]).sort()).toEqual(["create", "delete", "read", "update"]);
   });
 
   test("HA-52, HA-23: an URL that differs by one character is another Form, and unsupported is an answer", async () => {

@@ -92,7 +92,10 @@ describe("replay", () => {
 });
 
 describe("equality", () => {
-  const text = '{"form":"FORM","space":"default","name":"a","spec":{"key":"k","value":"v"}}'.replace("FORM", KEY_VALUE_ENTRY);
+  const text = '{"form":"FORM","space":"default","name":"a","spec":{"key":"k","value":"v"}}'.replace(
+    "FORM",
+    KEY_VALUE_ENTRY,
+  );
 
   test("HA-116: whitespace, key order and escapes do not make a different request", async () => {
     const rig = new ControlRig();
@@ -164,6 +167,6 @@ describe("equality", () => {
       rig.update(uid, 1, { spec: { key: "k", value: "x" } }),
       rig.update(uid, 1, { spec: { key: "k", value: "y" } }),
     ]);
-    expect(both.map(({ status }) => status).sort()).toEqual([202, 409]);
+    expect(both.map(({ status }) => status).sort((a, b) => a - b)).toEqual([202, 409]);
   });
 });

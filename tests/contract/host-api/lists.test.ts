@@ -18,7 +18,8 @@ async function withEntries(count: number, options: RigOptions = {}) {
   return { rig, uids: uids.sort() };
 }
 
-const list = (rig: ControlRig, query: string, options: CallOptions = {}) => rig.call("GET", `/resources${query}`, options);
+const list = (rig: ControlRig, query: string, options: CallOptions = {}) =>
+  rig.call("GET", `/resources${query}`, options);
 const uidsOf = (answer: Answer): string[] => answer.body.items.map((item: { uid: string }) => item.uid);
 
 /** Walks all pages. */

@@ -86,7 +86,11 @@ describe("operations", () => {
     const seen = await rig.operation(body.id);
     expect(seen).toMatchObject({ status: "reconciling", effect: "unknown", error: { code: "backend_uncertain" } });
     expect(seen).not.toHaveProperty("inputRequired");
-    expect(await rig.resource(body.resourceUid)).toMatchObject({ phase: "pending", observedGeneration: 0, observed: {} });
+    expect(await rig.resource(body.resourceUid)).toMatchObject({
+      phase: "pending",
+      observedGeneration: 0,
+      observed: {},
+    });
     await rig.clock.advance(150);
     expect(await rig.operation(body.id)).toMatchObject({ status: "reconciling" });
     await rig.clock.advance(500);
@@ -123,7 +127,12 @@ describe("operations", () => {
     await rig.clock.advance(1000);
     rig.backend.meddle("k", null);
     const failed = await rig.settled(rig.update(uid, 1, { spec: { key: "k", value: "new" } }));
-    expect(failed).toMatchObject({ status: "failed", effect: "none", generation: 2, error: { code: "entry_not_found" } });
+    expect(failed).toMatchObject({
+      status: "failed",
+      effect: "none",
+      generation: 2,
+      error: { code: "entry_not_found" },
+    });
     expect(await rig.resource(uid)).toEqual({
       ...before,
       generation: 2,
@@ -142,7 +151,12 @@ describe("operations", () => {
     const failed = await rig.settled(rig.create({ form: RENDERED_GREETING, name: "g", spec }));
     expect(failed).toMatchObject({ status: "failed", effect: "partial", error: { code: "snapshot_incomplete" } });
     const greeting: string = failed.resourceUid;
-    expect(await rig.resource(greeting)).toMatchObject({ phase: "error", observedGeneration: 0, observed: {}, output: {} });
+    expect(await rig.resource(greeting)).toMatchObject({
+      phase: "error",
+      observedGeneration: 0,
+      observed: {},
+      output: {},
+    });
     expect(outcome(await rig.delete(uid, 1))).toEqual([409, "dependency_conflict"]);
 
     expect((await rig.settled(rig.update(greeting, 1, { spec }))).status).toBe("succeeded");
@@ -177,7 +191,7 @@ describe("operations", () => {
 
   test("HA-151, HA-174: what a Form throws stays inside; the Operation tells only that the result is unknown", async () => {
     const rig = new ControlRig();
-    const { execute } = rig.entries;
+    const execute = rig.entries.execute.bind(rig.entries);
     rig.entries.execute = async () => {
       throw new Error("connect to 10.0.0.7 with password hunter2");
     };

@@ -27,11 +27,7 @@ describe("previews", () => {
   test("HA-11, HA-146: valid input of each kind is valid without errors", async () => {
     const { rig, uid } = await withEntry();
     const update = { action: "update", uid, expectedGeneration: 1, input: { spec: { key: "k", value: "w" } } };
-    for (const json of [
-      create({ ...ENTRY, name: "b" }),
-      update,
-      { action: "delete", uid, expectedGeneration: 1 },
-    ]) {
+    for (const json of [create({ ...ENTRY, name: "b" }), update, { action: "delete", uid, expectedGeneration: 1 }]) {
       const answer = await preview(rig, json);
       expect([answer.status, answer.body]).toEqual([200, VALID]);
     }

@@ -66,7 +66,13 @@ describe("create", () => {
 
   test("HA-77, HA-57: a spec that its Form refuses changes nothing, and the message names the field", async () => {
     const rig = new ControlRig();
-    for (const spec of [{}, { key: "k" }, { key: "", value: "v" }, { key: "k", value: null }, { key: "k", value: "v", x: 1 }]) {
+    for (const spec of [
+      {},
+      { key: "k" },
+      { key: "", value: "v" },
+      { key: "k", value: null },
+      { key: "k", value: "v", x: 1 },
+    ]) {
       const answer = await rig.create({ ...ENTRY, spec });
       expect(outcome(answer)).toEqual([422, "invalid_spec"]);
       expect(answer.body.detail).toContain("spec");
@@ -244,7 +250,10 @@ describe("delete", () => {
     const replay = await rig.delete(uid, 1, { headers });
     expect([replay.status, replay.body.id]).toEqual([200, accepted.body.id]);
     expect(outcome(await rig.delete(uid, 1))).toEqual([410, "gone"]);
-    expect(outcome(await rig.delete(uid, 1, { headers: { "idempotency-key": "some-other-key-0123" } }))).toEqual([410, "gone"]);
+    expect(outcome(await rig.delete(uid, 1, { headers: { "idempotency-key": "some-other-key-0123" } }))).toEqual([
+      410,
+      "gone",
+    ]);
   });
 
   test("HA-92, HA-158, HA-177: a referred-to Resource is not deleted, and nothing cascades", async () => {

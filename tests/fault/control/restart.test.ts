@@ -81,10 +81,10 @@ class Node {
   }
 
   /** Resolves with the signal that ended the process. */
-  async ended(): Promise<string | null> {
+  async ended(): Promise<string> {
     await this.#child.exited;
     running.delete(this);
-    return this.#child.signalCode;
+    return String(this.#child.signalCode);
   }
 }
 
@@ -98,7 +98,9 @@ function entries(): readonly (readonly [string, { owner: string; value: string }
 type Send = (node: Node) => ReturnType<Node["call"]>;
 
 /** The interrupted request of each kind, on an entry that exists where it must. */
-async function prepare(action: "create" | "update" | "delete"): Promise<{ send: Send; generation: number; uid: string | null }> {
+async function prepare(
+  action: "create" | "update" | "delete",
+): Promise<{ send: Send; generation: number; uid: string | null }> {
   const create: Send = (node) => node.call("POST", "/resources", ENTRY, { "idempotency-key": KEY });
   if (action === "create") return { send: create, generation: 1, uid: null };
   const node = await Node.start();

@@ -76,7 +76,12 @@ export class PublisherBackend {
   }
 
   /** Idempotent on the owner. */
-  async put(key: string, value: string, owner: string, more: { readonly create: boolean }): Promise<"ok" | "taken" | "missing"> {
+  async put(
+    key: string,
+    value: string,
+    owner: string,
+    more: { readonly create: boolean },
+  ): Promise<"ok" | "taken" | "missing"> {
     return this.#call(`put ${key}`, () => {
       const existing = this.#entries.get(key);
       if (existing !== undefined && existing.owner !== owner) return "taken";

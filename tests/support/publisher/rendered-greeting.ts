@@ -96,7 +96,7 @@ export class RenderedGreetingForm implements FormAdapter<GreetingSpec> {
       if (source === null || source.observed["entryExists"] !== true) {
         return { type: "failed", effect: "none", code: "source_unavailable", message: "the source is not there" };
       }
-      const body = `${step.spec.prefix}${String(source.observed["value"])}`;
+      const body = `${step.spec.prefix}${source.observed["value"] as string}`;
       const key = await this.#key(step);
       const seal = key === null ? "" : createHmac("sha256", key).update(body).digest("hex");
       step.note({ generation }, "unknown");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { InvariantViolation } from "../../../../base/invariant.ts";
 import type { OperationId, PrincipalId, ResourceUid, SpaceName } from "../../../../base/ids.ts";
 import type { OperationRow, OperationStatus } from "../../../../storage/control/records.ts";
@@ -19,9 +19,13 @@ const ALLOWED: Readonly<Record<OperationStatus, readonly OperationStatus[]>> = {
 const error = { code: "some_code", message: "some message" };
 const change: fc.Arbitrary<OperationChange> = fc.oneof(
   fc.constant<OperationChange>({ type: "begin" }),
-  fc.constantFrom("expired" as const, "unavailable" as const).map((reason) => ({ type: "need_input" as const, reason })),
+  fc
+    .constantFrom("expired" as const, "unavailable" as const)
+    .map((reason) => ({ type: "need_input" as const, reason })),
   fc.constant<OperationChange>({ type: "replenish" }),
-  fc.constantFrom("none" as const, "partial" as const, "unknown" as const).map((effect) => ({ type: "note" as const, effect })),
+  fc
+    .constantFrom("none" as const, "partial" as const, "unknown" as const)
+    .map((effect) => ({ type: "note" as const, effect })),
   fc
     .tuple(fc.constantFrom("none" as const, "partial" as const, "unknown" as const), fc.constantFrom(null, error))
     .map(([effect, error]) => ({ type: "doubt" as const, effect, error })),
@@ -66,7 +70,8 @@ describe("the life of an Operation", () => {
         for (const life of walk(changes)) {
           if (life.status === "succeeded") expect(life.effect).toBe("complete");
           else expect(life.effect as string).not.toBe("complete");
-          if (life.status === "failed" || life.status === "waiting_input") expect(life.effect as string).not.toBe("unknown");
+          if (life.status === "failed" || life.status === "waiting_input")
+            expect(life.effect as string).not.toBe("unknown");
           expect("reason" in life).toBe(life.status === "waiting_input");
           if (life.status === "failed") expect(life.error).toEqual(error);
           if (life.status !== "failed" && life.status !== "reconciling") expect("error" in life).toBe(false);
