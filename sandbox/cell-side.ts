@@ -155,8 +155,9 @@ function contentOf(module: LoadModule, blocks: readonly Uint8Array[]): string {
     case "wasm":
       return latin1(blocks[module.block]);
     case "source-map":
-      return "";
+      break;
   }
+  return "";
 }
 
 function latin1(bytes: Uint8Array | undefined): string {

@@ -38,6 +38,8 @@ export interface CellResponse {
 
 /** An event that tenant code is handling. */
 export interface Running<Result> {
+  /** Unique within its cell. */
+  readonly id: number;
   /** Rejects with HandlerFailed or CellStopped. */
   readonly result: Promise<Result>;
   /** Resolves when the invocation has ended (or the cell has); never rejects. */
@@ -108,6 +110,10 @@ export interface Cell {
   /** Invocations that have not ended. */
   readonly running: number;
   fetch(head: RequestHead, body: RequestBody): Running<CellResponse>;
+  /** Tell every invocation that its origin went away. */
+  abortAll(): void;
+  /** Resolves when no invocation is open. */
+  drained(): Promise<void>;
   /** Run an event handler without a response body; `json` is its first argument. */
   event(handler: string, json: string): Running<void>;
   /** End the cell now, whatever it is doing. Idempotent; resolves with the proof. */

@@ -40,6 +40,7 @@ export class Exchanges {
   readonly #calls = new Map<number, Call>();
   #lastId = 0;
   #stopped: StopReason | null = null;
+  #drained: PromiseWithResolvers<void> | null = null;
 
   constructor(outbox: Outbox, owner: CellOwner) {
     this.#outbox = outbox;
@@ -79,10 +80,7 @@ export class Exchanges {
     );
   }
 
-  #open<Result>(
-    push: (id: number) => BodyPump | null,
-    convert: (response: CellResponse) => Result,
-  ): Running<Result> & { id: number } {
+  #open<Result>(push: (id: number) => BodyPump | null, convert: (response: CellResponse) => Result): Running<Result> {
     const id = ++this.#lastId;
     const settled = Promise.withResolvers<Result>();
     const ended = Promise.withResolvers<void>();
@@ -118,6 +116,17 @@ export class Exchanges {
     const pump = new BodyPump(this.#outbox, id, body instanceof Uint8Array ? streamOf(body) : body);
     void pump.run().then(sent);
     return pump;
+  }
+
+  abortAll(): void {
+    for (const id of this.#exchanges.keys()) this.#abort(id);
+  }
+
+  /** Resolves when no invocation is open. */
+  drained(): Promise<void> {
+    if (this.#exchanges.size === 0) return Promise.resolve();
+    this.#drained ??= Promise.withResolvers<void>();
+    return this.#drained.promise;
   }
 
   #abort(id: number): void {
@@ -178,7 +187,7 @@ export class Exchanges {
 
   #onHead(id: number, message: Message): void {
     const exchange = this.#exchanges.get(id);
-    if (exchange?.settle == null) return;
+    if (exchange === undefined || exchange.settle === null) return;
     const [, , status, statusText, headers, kind, inline, bodyBytes] = message as unknown as [
       number,
       number,
@@ -214,6 +223,13 @@ export class Exchanges {
     exchange.settle?.reject(new HandlerFailed());
     exchange.pump?.stop();
     exchange.end();
+    this.#noteDrained();
+  }
+
+  #noteDrained(): void {
+    if (this.#exchanges.size > 0) return;
+    this.#drained?.resolve();
+    this.#drained = null;
   }
 
   async #onCall(id: number, message: Message): Promise<void> {
@@ -297,6 +313,7 @@ export class Exchanges {
   end(): void {
     for (const exchange of this.#exchanges.values()) exchange.end();
     this.#exchanges.clear();
+    this.#noteDrained();
   }
 }
 

@@ -111,6 +111,14 @@ export class ThreadCell implements Cell {
     return this.#exchanges.fetch(head, body);
   }
 
+  abortAll(): void {
+    this.#exchanges.abortAll();
+  }
+
+  drained(): Promise<void> {
+    return this.#exchanges.drained();
+  }
+
   event(handler: string, json: string): Running<void> {
     this.#watchdog.wake();
     return this.#exchanges.event(handler, json);

@@ -1,0 +1,138 @@
+// Tenant traffic: host name → Worker → Version → handler. The shortest path from the listener to a cell; nothing here
+// authenticates or parses more than it must.
+import { AtollError } from "../../base/errors.ts";
+import type { ResourceUid } from "../../base/ids.ts";
+import type { CellResponse, RequestBody, RequestHead, Running } from "../../sandbox/cell.ts";
+import { flatten, responseHeaders } from "../workers/flat-headers.ts";
+import { statusOfFailure, type Workers } from "../workers/workers.ts";
+
+/** Bodies that Bun has at hand when the head arrives and that are small enough travel with the head. */
+const INLINE_BYTES_MAX = 16 * 1024;
+
+export class Ingress {
+  readonly #workers: Workers;
+  readonly #endpointSuffix: string;
+
+  /** @param endpointDomain names below it that are nobody's are answered here and never by an API. */
+  constructor(workers: Workers, endpointDomain: string) {
+    this.#workers = workers;
+    this.#endpointSuffix = `.${endpointDomain}`;
+  }
+
+  /**
+   * Answer a request that is addressed to a Worker; null when its host name belongs to no Worker and may be the
+   * node's own.
+   */
+  handle(request: Request): Promise<Response> | Response | null {
+    const host = request.headers.get("host") ?? "";
+    const hostname = hostnameOf(host);
+    const workerUid = this.#workers.workerAt(hostname);
+    if (workerUid === null) {
+      return hostname.endsWith(this.#endpointSuffix) ? plain(404, "There is no Worker at this address.") : null;
+    }
+    return this.#serve(request, workerUid, host, hostname);
+  }
+
+  async #serve(request: Request, workerUid: ResourceUid, host: string, hostname: string): Promise<Response> {
+    const tls = request.url.startsWith("https:");
+    const path = request.url.slice(request.url.indexOf("/", 8));
+    const head: RequestHead = {
+      method: request.method,
+      // Over plain HTTP the Worker sees what it would see at its address.
+      url: `https://${tls ? host.toLowerCase() : hostname}${path}`,
+      headers: flatten(request.headers),
+    };
+    let running: Running<CellResponse> | null = null;
+    const onAbort = (): void => running?.abort();
+    try {
+      const body = request.body === null ? null : await bodyOf(request);
+      const started = this.#workers.fetch(workerUid, head, body);
+      running = started instanceof Promise ? await started : started;
+      if (request.signal.aborted) running.abort();
+      else request.signal.addEventListener("abort", onAbort);
+      return toResponse(await running.result, request.method === "HEAD");
+    } catch (error) {
+      return failure(error);
+    }
+  }
+}
+
+/** Host name in lower case, without port; IPv6 literals keep their brackets. */
+export function hostnameOf(host: string): string {
+  const colon = host.lastIndexOf(":");
+  const bare = colon > 0 && host.indexOf("]", colon) < 0 ? host.slice(0, colon) : host;
+  const lower = bare.toLowerCase();
+  return lower.endsWith(".") ? lower.slice(0, -1) : lower;
+}
+
+/**
+ * The body as a cell takes it: whole when it is small and has already arrived, as a stream otherwise. A handler never
+ * waits for a body to be complete (MW-47).
+ */
+async function bodyOf(request: Request): Promise<RequestBody> {
+  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
+  const stream = request.body as ReadableStream<Uint8Array>;
+  if (!(declared <= INLINE_BYTES_MAX)) return stream;
+  if (declared === 0) return null;
+  const reader = stream.getReader();
+  const first = reader.read();
+  // What has arrived is there within a turn of the event loop; anything slower is a stream.
+  const early = await Promise.race([first, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
+  if (early !== null && !early.done && early.value.byteLength === declared) {
+    reader.releaseLock();
+    return early.value;
+  }
+  return resumed(first, reader);
+}
+
+/** The rest of a body of which one read is under way already. */
+function resumed(
+  first: Promise<{ done: boolean; value?: Uint8Array | undefined }>,
+  reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> },
+): ReadableStream<Uint8Array> {
+  let pending: typeof first | null = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await (pending ?? reader.read());
+        pending = null;
+        if (done || value === undefined) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => reader.cancel(),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function toResponse({ status, statusText, headers, body, bodyBytes }: CellResponse, head: boolean): Response {
+  const pairs = responseHeaders(headers);
+  if (head && body instanceof ReadableStream) {
+    body.cancel().catch(() => {});
+    if (bodyBytes !== null) pairs.push(["content-length", String(bodyBytes)]);
+    return new Response(null, { status, statusText, headers: pairs });
+  }
+  const init = { status, statusText, headers: pairs };
+  if (status === 204 || status === 205 || status === 304) return new Response(null, init);
+  return new Response(body as ReadableStream | Uint8Array<ArrayBuffer> | null, init);
+}
+
+const EXPLANATIONS: Record<number, string> = {
+  500: "The Worker failed to answer this request.",
+  503: "The Worker cannot take requests now.",
+  504: "The Worker used up its time for this request.",
+};
+
+/** A Host-made answer, free of anything of the tenant's or the host's (MW-48, WE-A5). */
+function failure(error: unknown): Response {
+  const status = statusOfFailure(error);
+  const explanation = EXPLANATIONS[status] ?? "";
+  return plain(status, explanation, error instanceof AtollError ? { "retry-after": "1" } : {});
+}
+
+function plain(status: number, text: string, headers: Record<string, string> = {}): Response {
+  return new Response(`${text}\n`, {
+    status,
+    headers: { "content-type": "text/plain;charset=utf-8", "cache-control": "no-store", ...headers },
+  });
+}

@@ -1,0 +1,49 @@
+import { HEADER_SEPARATOR } from "../../sandbox/protocol.ts";
+
+/** Fields that belong to one connection and never travel on (RFC 9110, 7.6.1). */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Framing is ours to say: a tenant's word about it could contradict what is sent. */
+const FRAMING = new Set([...HOP_BY_HOP, "content-length"]);
+
+/** Headers as one string, name NUL value NUL …, without what belongs to the connection. */
+export function flatten(headers: Headers): string {
+  let flat = "";
+  headers.forEach((value, name) => {
+    if (HOP_BY_HOP.has(name)) return;
+    flat += flat === "" ? `${name}\0${value}` : `\0${name}\0${value}`;
+  });
+  return flat;
+}
+
+export function flattenPairs(pairs: readonly (readonly [string, string])[]): string {
+  return pairs
+    .filter(([name]) => !HOP_BY_HOP.has(name))
+    .map(([name, value]) => `${name}\0${value}`)
+    .join(HEADER_SEPARATOR);
+}
+
+export function unflatten(flat: string): [string, string][] {
+  if (flat === "") return [];
+  const parts = flat.split(HEADER_SEPARATOR);
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < parts.length; i += 2) pairs.push([parts[i] ?? "", parts[i + 1] ?? ""]);
+  return pairs;
+}
+
+/** The headers of a response for the client: no hop-by-hop fields and no framing of the tenant's. */
+export function responseHeaders(flat: string): [string, string][] {
+  const pairs = unflatten(flat);
+  for (const pair of pairs) if (FRAMING.has(pair[0])) return pairs.filter(([name]) => !FRAMING.has(name));
+  return pairs;
+}
