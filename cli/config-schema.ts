@@ -93,7 +93,7 @@ export const HostFileSchema = keys({
     cpuMs: count(3_600_000)
       .default(30_000)
       .meta({ description: "Active CPU time of one event of a Worker, in milliseconds." }),
-    memoryMb: count(1_048_576).default(512).meta({ description: "Memory at which a cell is stopped, in MiB." }),
+    memoryMb: count(1_048_576).default(256).meta({ description: "Memory at which a cell is stopped, in MiB." }),
     requestBytes: count(67_108_864)
       .default(DEFAULT_HOST_LIMITS.maxRequestBytes)
       .meta({ description: "Largest JSON body of the Host API, decoded (HA-41)." }),

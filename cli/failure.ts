@@ -46,7 +46,7 @@ function failureOf(error: unknown): Failure {
 }
 
 function lineOf({ code, message, hint }: Failure): string {
-  const sentence = message.replace(/[.\s]+$/, "");
+  const sentence = message.replace(/\s*\n\s*/g, ", ").replace(/[.\s]+$/, "");
   const label = code === "usage" || code === "build_failed" || code === "unreachable" ? "" : `${code}: `;
   return `atoll: ${label}${sentence}${hint === undefined ? "" : `; ${hint.replace(/[.\s]+$/, "")}`}`;
 }

@@ -1,8 +1,12 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import { SystemClock } from "../../base/clock.ts";
 import type { HandlerName } from "../../runtime/workers/worker-runtime.ts";
+import { BuildError } from "../deploy/build-error.ts";
 import { deploy, type Deployed } from "../deploy/deploy.ts";
+import { handlersOf } from "../deploy/handlers.ts";
 import { defaultName, namesOf } from "../deploy/names.ts";
 import { buildWorkerFiles } from "../deploy/worker-files.ts";
+import { reportFailure } from "../failure.ts";
 import { printJson, printLine } from "../output.ts";
 import { withNode, openSession, type Session, type SessionFlags } from "../session.ts";
 
@@ -39,12 +43,13 @@ async function run(entry: string, flags: DeployFlags): Promise<void> {
   const name = flags.name ?? defaultName(entry);
   namesOf(name);
   const files = await buildWorkerFiles(entry);
+  const handlers = flags.handler ?? (await handlersOf(files, new SystemClock(), () => giveUp(flags)));
   const session = await openSession(flags);
   const deployed = await deploy(session, {
     name,
     space: flags.space,
     files,
-    handlers: flags.handler ?? ["fetch"],
+    handlers,
     vars: flags.var,
   });
   if (flags.json) printJson(deployed);
@@ -56,6 +61,12 @@ function tell({ client, say }: Session, { url, hostname, changed }: Deployed): v
   const { origin } = client.location;
   if (origin.startsWith("http:")) say(`try it: curl -H 'Host: ${hostname}' ${origin}/`);
   printLine(url);
+}
+
+/** The modules still run in a thread that nothing can stop, so the process cannot end in the ordinary way. */
+function giveUp(flags: DeployFlags): never {
+  const error = new BuildError("the Worker does not load: its modules do not stop evaluating");
+  process.exit(reportFailure(error, flags.json === true));
 }
 
 function collectVar(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
