@@ -1,10 +1,12 @@
 // Tenant traffic: host name → Worker → Version → handler. The shortest path from the listener to a cell; nothing here
 // authenticates or parses more than it must.
+import type { Clock } from "../../base/clock.ts";
 import { AtollError } from "../../base/errors.ts";
 import type { ResourceUid } from "../../base/ids.ts";
 import type { CellResponse, RequestBody, RequestHead, Running } from "../../sandbox/cell.ts";
 import { flatten, responseHeaders } from "../workers/flat-headers.ts";
 import { statusOfFailure, type Workers } from "../workers/workers.ts";
+import { AbortWatch, type Waiting } from "./abort-watch.ts";
 
 /** Bodies that Bun has at hand when the head arrives and that are small enough travel with the head. */
 const INLINE_BYTES_MAX = 16 * 1024;
@@ -12,10 +14,12 @@ const INLINE_BYTES_MAX = 16 * 1024;
 export class Ingress {
   readonly #workers: Workers;
   readonly #endpointSuffix: string;
+  readonly #aborts: AbortWatch;
 
   /** @param endpointDomain names below it that are nobody's are answered here and never by an API. */
-  constructor(workers: Workers, endpointDomain: string) {
+  constructor(workers: Workers, endpointDomain: string, clock: Clock) {
     this.#workers = workers;
+    this.#aborts = new AbortWatch(clock);
     this.#endpointSuffix = `.${endpointDomain}`;
   }
 
@@ -33,26 +37,40 @@ export class Ingress {
     return this.#serve(request, workerUid, host, hostname);
   }
 
-  async #serve(request: Request, workerUid: ResourceUid, host: string, hostname: string): Promise<Response> {
-    const tls = request.url.startsWith("https:");
-    const path = request.url.slice(request.url.indexOf("/", 8));
+  #serve(request: Request, workerUid: ResourceUid, host: string, hostname: string): Promise<Response> {
+    const { url, method } = request;
+    const tls = url.startsWith("https:");
+    const path = url.slice(url.indexOf("/", 8));
     const head: RequestHead = {
-      method: request.method,
+      method,
       // Over plain HTTP the Worker sees what it would see at its address.
       url: `https://${tls ? host.toLowerCase() : hostname}${path}`,
       headers: flatten(request.headers),
     };
+    if (request.body === null) return this.#run(request, workerUid, head, null);
+    return bodyOf(request).then((body) => this.#run(request, workerUid, head, body), failure);
+  }
+
+  async #run(request: Request, workerUid: ResourceUid, head: RequestHead, body: RequestBody): Promise<Response> {
     let running: Running<CellResponse> | null = null;
-    const onAbort = (): void => running?.abort();
+    let gone = false;
+    const waiting: Waiting = {
+      request,
+      abort: () => {
+        gone = true;
+        running?.abort();
+      },
+    };
+    this.#aborts.add(waiting);
     try {
-      const body = request.body === null ? null : await bodyOf(request);
       const started = this.#workers.fetch(workerUid, head, body);
       running = started instanceof Promise ? await started : started;
-      if (request.signal.aborted) running.abort();
-      else request.signal.addEventListener("abort", onAbort);
-      return toResponse(await running.result, request.method === "HEAD");
+      if (gone) running.abort();
+      return toResponse(await running.result, head.method === "HEAD");
     } catch (error) {
       return failure(error);
+    } finally {
+      this.#aborts.delete(waiting);
     }
   }
 }

@@ -1,0 +1,215 @@
+// A node: every object built once, bottom rung first. Reading this is reading the architecture.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Api, createApi } from "../../api/server.ts";
+import { DEFAULT_HOST_LIMITS, STANDARD_ROOT } from "../../api/host/host-config.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { NodeId, ShardId } from "../../base/ids.ts";
+import type { Logger } from "../../base/log.ts";
+import { newId, type Random } from "../../base/random.ts";
+import { HeldOrFetchedAcquirer } from "../../control/artifacts/held-or-fetched-acquirer.ts";
+import { StoreUpload } from "../../control/artifacts/store-upload.ts";
+import { WorkerCatalog } from "../../control/catalog/worker-catalog.ts";
+import { Control } from "../../control/control.ts";
+import { DEFAULT_CONTROL_CONFIG } from "../../control/control-config.ts";
+import { edgeForms } from "../../control/forms/edge-forms.ts";
+import { FormRegistry } from "../../control/forms/registry.ts";
+import { StoreView } from "../../control/operations/control-view.ts";
+import { ensureAdmin } from "../../control/principals/first-start.ts";
+import { Principals } from "../../control/principals/principals.ts";
+import { EgressPolicy } from "../../runtime/egress/egress-policy.ts";
+import { SystemResolver } from "../../runtime/egress/resolver.ts";
+import { TenantFetch } from "../../runtime/egress/tenant-fetch.ts";
+import { VettedFetch } from "../../runtime/egress/vetted-fetch.ts";
+import { CertificateAuthority } from "../../runtime/ingress/certificate-authority.ts";
+import { Ingress } from "../../runtime/ingress/ingress.ts";
+import { probeTls } from "../../runtime/ingress/tls-probe.ts";
+import { Shard } from "../../runtime/shard/shard.ts";
+import { DEFAULT_WORKERS_LIMITS, Workers } from "../../runtime/workers/workers.ts";
+import { ArtifactStore } from "../../storage/artifacts/artifact-store.ts";
+import { ControlStore } from "../../storage/control/control-store.ts";
+import { ensureDir } from "../../storage/disk/durable-file.ts";
+import { loadMasterKey } from "../../storage/secrets/master-key.ts";
+import { Sealer } from "../../storage/secrets/sealer.ts";
+import { SealedVault } from "../../storage/secrets/vault.ts";
+import { TlsFiles } from "../../storage/tls/tls-files.ts";
+import type { Config } from "../config.ts";
+import { type Listeners, openListeners } from "./listeners.ts";
+
+export interface NodeParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Value of ATOLL_SECRET_KEY. */
+  readonly secretKey: string | undefined;
+  /** Code that cannot be stopped holds a thread: the process has to end and come back. */
+  onStuckCell(): void;
+}
+
+export interface Node {
+  readonly http: string;
+  readonly https: string;
+  readonly baseUrl: string;
+  readonly adminTokenFile: string;
+  /** The authority behind the TLS listener; null when the operator brought a certificate. */
+  readonly caFile: string | null;
+  /** Finish what runs within `drainMs`, then end everything. */
+  stop(drainMs: number): Promise<void>;
+}
+
+/** How often expired artifacts are removed. */
+const COLLECT_EVERY_MS = 10 * 60_000;
+const DRAIN_LOOK_MS = 25;
+
+/** Open a node on its data directory: the same path after a first start, a stop and a crash. */
+export async function openNode(parts: NodeParts): Promise<Node> {
+  const { config, clock, random, log } = parts;
+  await ensureDir(config.data, 0o700);
+  const shard = await Shard.open({
+    directory: config.data,
+    shard: "0000" as ShardId,
+    owner: newId(random, "n") as NodeId,
+    clock,
+    random,
+    logger: log,
+  });
+  const store = ControlStore.open(join(config.data, "control.sqlite"));
+  const artifacts = await ArtifactStore.open(join(config.data, "artifacts"), { clock });
+  const masterKey = await loadMasterKey({ path: join(config.data, "secret-key"), given: parts.secretKey, random });
+  const tls = await tlsFor(parts);
+  const listeners = openListeners(config.listen, config.tlsListen, { cert: tls.certPem, key: tls.keyPem });
+  const baseUrl = (config.publicUrl ?? listeners.https) + STANDARD_ROOT;
+
+  const resolver = new SystemResolver();
+  const vault = new SealedVault(store, new Sealer(masterKey, "vault", random));
+  const view = new StoreView(store);
+  const workers = new Workers({
+    clock,
+    random,
+    log,
+    workerLog: {
+      write: (entry) => {
+        const { space, worker, version, invocation } = entry;
+        log[entry.level](entry.message, { from: "worker", space, worker, version, invocation });
+      },
+    },
+    limits: { ...DEFAULT_WORKERS_LIMITS, cpuMs: config.limits.cpuMs, memoryBytes: config.limits.memoryMb * 2 ** 20 },
+    catalog: new WorkerCatalog({ view, vault }),
+    bytes: artifacts,
+    outbound: new TenantFetch(new VettedFetch({ clock, resolver, policy: new EgressPolicy(config.egress.allow) })),
+    probe: async (hostname, routeReady) => {
+      const address = new URL(listeners.https).hostname.replace(/^\[(.*)\]$/, "$1");
+      const tlsReady = await probeTls(hostname, { address, port: listeners.tlsPort, caPem: tls.caPem }, clock);
+      return { activeDeploymentRouteReady: routeReady, ...(tlsReady === null ? {} : { tlsReady }) };
+    },
+    onStuckCell: () => parts.onStuckCell(),
+  });
+  const acquirer = new HeldOrFetchedAcquirer({
+    store: artifacts,
+    clock,
+    resolver,
+    allowOrigins: config.artifacts.allowOrigins,
+  });
+  const principals = new Principals({ store, clock, random });
+  const adminTokenFile = join(config.data, "admin-token");
+  await ensureAdmin(principals, adminTokenFile);
+  const control = new Control({
+    store,
+    forms: new FormRegistry(
+      edgeForms({ runtime: workers, artifacts: acquirer, vault, clock, log, endpointDomain: config.endpointDomain }),
+    ),
+    masterKey,
+    clock,
+    random,
+    log,
+    config: {
+      ...DEFAULT_CONTROL_CONFIG,
+      replayWindowMs: config.replayWindowSeconds * 1_000,
+      unfinishedMax: config.limits.unfinishedOperations,
+    },
+  });
+  const origin = new URL(baseUrl).origin;
+  const api = createApi({
+    control,
+    principals,
+    artifacts: new StoreUpload(artifacts),
+    host: {
+      ...DEFAULT_HOST_LIMITS,
+      baseUrl,
+      documentation: `${origin}/docs`,
+      authenticationDocumentation: `${origin}/docs/authentication`,
+      maxRequestBytes: config.limits.requestBytes,
+      maxPageSize: config.limits.pageSize,
+    },
+    log,
+  });
+  control.start();
+  answer(listeners, new Ingress(workers, config.endpointDomain, clock), api);
+  const stopCollecting = every(clock, COLLECT_EVERY_MS, () => artifacts.collect(clock.nowMs()), log);
+
+  return {
+    http: listeners.http,
+    https: listeners.https,
+    baseUrl,
+    adminTokenFile,
+    caFile: tls.caFile,
+    async stop(drainMs) {
+      listeners.close();
+      const untilMs = clock.monotonicMs() + drainMs;
+      while (listeners.pending() + workers.running > 0 && clock.monotonicMs() < untilMs) {
+        await new Promise<void>((resolve) => clock.after(DRAIN_LOOK_MS, resolve));
+      }
+      stopCollecting();
+      await control.stop();
+      await workers.stop(0);
+      await listeners.cut();
+      await shard.close();
+      artifacts.close();
+      store.close();
+    },
+  };
+}
+
+function answer(listeners: Listeners, ingress: Ingress, api: Api): void {
+  listeners.answer((request) => ingress.handle(request) ?? api.handle(request));
+}
+
+interface NodeTls {
+  readonly certPem: string;
+  readonly keyPem: string;
+  /** Undefined: the public authorities. */
+  readonly caPem: string | undefined;
+  readonly caFile: string | null;
+}
+
+async function tlsFor({ config, clock, random, log }: NodeParts): Promise<NodeTls> {
+  if (config.tls !== undefined) {
+    const [certPem, keyPem] = await Promise.all([
+      readFile(config.tls.certFile, "utf8"),
+      readFile(config.tls.keyFile, "utf8"),
+    ]);
+    return { certPem, keyPem, caPem: undefined, caFile: null };
+  }
+  const files = new TlsFiles(join(config.data, "tls"));
+  const authority = new CertificateAuthority({ files, clock, random, logger: log });
+  const { endpointDomain, publicUrl, tlsListen } = config;
+  const public_ = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
+  const listening = /^(0\.0\.0\.0|::)$/.test(tlsListen.hostname) ? [] : [tlsListen.hostname];
+  const names = [`*.${endpointDomain}`, endpointDomain, "localhost", "127.0.0.1", "::1", ...public_, ...listening];
+  const certificate = await authority.certificateFor(names);
+  return { ...certificate, caFile: files.caFile };
+}
+
+function every(clock: Clock, ms: number, work: () => Promise<unknown>, log: Logger): () => void {
+  let cancel: () => void = () => {};
+  const arm = (): void => {
+    cancel = clock.after(ms, () => {
+      work()
+        .catch((error: unknown) => log.error("periodic work failed", { error }))
+        .finally(arm);
+    });
+  };
+  arm();
+  return () => cancel();
+}
