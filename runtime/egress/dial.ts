@@ -13,6 +13,9 @@ import type { Address } from "./address.ts";
 /** The pause before the next address is tried while the one before has not answered. */
 const STAGGER_MS = 250;
 
+/** Begins a connection; the platform's own outside of tests. */
+export type Connect = (options: { readonly host: string; readonly port: number; readonly noDelay: true }) => Socket;
+
 /**
  * A connected TCP socket to the first of `addresses` that answers. Rejects with the last error when none does, and
  * with the signal's reason when it aborts.
@@ -22,6 +25,7 @@ export async function dial(
   port: number,
   clock: Clock,
   signal: AbortSignal,
+  begin: Connect = connect,
 ): Promise<Socket> {
   const attempts = new Set<Socket>();
   let cancelStagger: Cancel = () => {};
@@ -31,7 +35,7 @@ export async function dial(
     cancelStagger();
     const address = queue.shift();
     if (address === undefined) return;
-    const socket = connect({ host: address.toString(), port, noDelay: true });
+    const socket = begin({ host: address.toString(), port, noDelay: true });
     attempts.add(socket);
     socket.once("connect", () => winner.resolve(socket));
     socket.on("error", (error) => {

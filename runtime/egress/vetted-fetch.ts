@@ -36,6 +36,9 @@ export interface VettedFetchOptions {
   readonly partyConnectionsMax?: number;
 }
 
+/** Whoever runs a name must not make the host knock at any number of doors. */
+const ADDRESSES_MAX = 8;
+
 export class VettedFetch {
   readonly #clock: Clock;
   readonly #resolver: Resolver;
@@ -118,7 +121,7 @@ export class VettedFetch {
     const found = literal !== null ? [literal] : (await this.#resolve(host, signal)).map(parseAddress);
     if (found.length === 0) throw new AtollError("backend_unavailable", "The host name has no address.");
     const admitted = found.filter((address) => address !== null && this.#policy.admits(url, address));
-    if (admitted.length > 0) return admitted as Address[];
+    if (admitted.length > 0) return admitted.slice(0, ADDRESSES_MAX) as Address[];
     throw new AtollError("egress_refused", "The host does not connect to this destination.", {
       hint: "The operator can allow it in `egress.allow`, or in `artifacts.allowOrigins` for artifacts.",
     });

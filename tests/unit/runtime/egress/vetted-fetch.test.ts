@@ -49,6 +49,15 @@ describe("V1: only vetted addresses", () => {
     await response.body?.cancel();
   });
 
+  test("a name with many addresses makes the host try a few of them", async () => {
+    await using origin = await cannedOrigin(OK);
+    const dead = Array.from({ length: 8 }, (_, i) => `127.0.0.${i + 2}`);
+    const resolver = scripted([...dead, "127.0.0.1"]);
+    const fetched = client({ resolver, allow: ["127.0.0.0/8"] }).fetch(get(`http://x.test:${origin.port}/`), never);
+    expect(await rejectionCode(fetched)).toBe("backend_unavailable");
+    expect(origin.opened()).toBe(0);
+  });
+
   test("a name without addresses, a failing resolver and a closed port are unavailable, not refused", async () => {
     const closed = await cannedOrigin(OK);
     await closed[Symbol.asyncDispose]();
