@@ -168,6 +168,22 @@ describe("support", () => {
     }
   });
 
+  test("HA-56: support promises nothing about a request: input and authority can still refuse it", async () => {
+    const rig = new ControlRig();
+    expect((await support(rig, `?form=${encodeURIComponent(KEY_VALUE_ENTRY)}`)).body.supported).toBe(true);
+    const entry = { form: KEY_VALUE_ENTRY, name: "a", spec: {} };
+    expect((await rig.create(entry)).body.code).toBe("invalid_spec");
+    const reader = { token: rig.token("reader", "default", ["read"]) };
+    expect((await rig.create(entry, reader)).body.code).toBe("forbidden");
+  });
+
+  test("HA-14: the API root has no route for code, data or traffic", async () => {
+    const rig = new ControlRig();
+    for (const path of ["/artifacts", "/code", "/data", "/bundles", "/run", "/resources/r-1/data"]) {
+      expect((await rig.call("PUT", path)).status).toBe(404);
+    }
+  });
+
   test("HA-54, HA-55: private inputs need both the Host and the Form", async () => {
     const form = "https://forms.publisher.example/rendered-greeting/1.0.0";
     const query = `?form=${encodeURIComponent(form)}`;

@@ -110,7 +110,7 @@ describe("JSON on the wire", () => {
     }
   });
 
-  test("HA-24, HA-25, HA-A7: unknown, missing and null envelope fields are refused", async () => {
+  test("HA-24, HA-25, HA-76, HA-A7: unknown, missing and null envelope fields are refused", async () => {
     const rig = new ControlRig();
     for (const body of [
       { ...BODY, extra: 1 },
