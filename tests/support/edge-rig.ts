@@ -4,6 +4,7 @@ import { SteppedClock } from "../../base/stepped-clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { FormUrl, ResourceUid } from "../../base/ids.ts";
+import type { ArtifactAcquirer } from "../../control/artifacts/acquirer.ts";
 import { edgeForms } from "../../control/forms/edge-forms.ts";
 import type { SecretVault } from "../../control/forms/form.ts";
 import {
@@ -44,10 +45,13 @@ export class EdgeRig implements Disposable {
   readonly artifacts = new FakeArtifacts();
   runtime = new FakeRuntime();
   rig: ControlRig;
+  readonly #acquirer: ArtifactAcquirer;
   #server: ReturnType<typeof Bun.serve>;
   #names = 0;
 
-  constructor() {
+  /** `acquirer` takes the place of the fake artifacts. */
+  constructor(acquirer?: ArtifactAcquirer) {
+    this.#acquirer = acquirer ?? this.artifacts;
     this.rig = new ControlRig({ clock: this.clock, ...this.#options() });
     this.#server = this.#listen();
   }
@@ -179,7 +183,8 @@ export class EdgeRig implements Disposable {
   }
 
   #options(): RigOptions {
-    const { clock, artifacts, runtime } = this;
+    const { clock, runtime } = this;
+    const artifacts = this.#acquirer;
     return {
       forms: ({ vault }) =>
         edgeForms({ clock, artifacts, runtime, vault, log: silentLogger, endpointDomain: "atoll.localhost" }),

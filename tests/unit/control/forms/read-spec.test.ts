@@ -89,7 +89,10 @@ test("WV-41, WV-42: key order means nothing, array order and Unicode form do, nu
   expect(sameJson("\u00e9", "e\u0301")).toBe(false);
   expect(sameJson(0, -0)).toBe(true);
   expect(sameJson(1e21, numberAsWritten("1000000000000000000000") as unknown as Json)).toBe(true);
-  const [a, b] = [numberAsWritten("9007199254740993"), numberAsWritten("9007199254740993.0")] as unknown as [Json, Json];
+  const [a, b] = [numberAsWritten("9007199254740993"), numberAsWritten("9007199254740993.0")] as unknown as [
+    Json,
+    Json,
+  ];
   expect(sameJson(a, b)).toBe(true);
   expect(sameJson(a, 9007199254740992)).toBe(false);
   expect(sameJson({ a: undefined as unknown as Json }, { b: 1 })).toBe(false);

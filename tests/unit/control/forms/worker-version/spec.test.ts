@@ -3,10 +3,12 @@ import * as fc from "fast-check";
 import { numberAsWritten } from "../../../../../base/exact-number.ts";
 import type { Json, JsonObject } from "../../../../../base/json.ts";
 import { Refusal } from "../../../../../control/forms/form.ts";
+import { WORKER_VERSION } from "../../../../../control/forms/form-urls.ts";
 import { sameJson } from "../../../../../control/forms/same-json.ts";
-import { BINDING_FIELDS } from "../../../../../control/forms/worker-version/binding-kinds.ts";
+import { BINDING_FIELDS, BINDING_KINDS } from "../../../../../control/forms/worker-version/binding-kinds.ts";
 import { faultOfVars, projectVars } from "../../../../../control/forms/worker-version/env-vars.ts";
 import { parseWorkerVersion } from "../../../../../control/forms/worker-version/spec.ts";
+import { FormWorld } from "../../../../support/forms/form-world.ts";
 
 const base: JsonObject = { worker: { resourceUid: "w" }, bundle: { resourceUid: "b" }, handlers: ["fetch"] };
 const assets: JsonObject = { bundle: { resourceUid: "a" }, runWorkerFirst: false, notFoundHandling: "none" };
@@ -122,7 +124,9 @@ test("WV-21, WV-32, WV-37: at most 64 variables with names of the grammar", () =
 test("WV-36: plain JSON values of every type", () => {
   expect(message({ vars: { a: 1.5, b: true, c: null, d: "é", e: [1, "x"], f: { g: [] } } })).toBe("accepted");
   expect(message({ vars: { a: numberAsWritten("9007199254740993") as unknown as Json } })).toBe("accepted");
-  expect(message({ vars: numberAsWritten("9007199254740993") as unknown as Json })).toBe("spec.vars must be an object.");
+  expect(message({ vars: numberAsWritten("9007199254740993") as unknown as Json })).toBe(
+    "spec.vars must be an object.",
+  );
   expect(message({ vars: { a: "\ud800" } })).toStartWith("spec.vars.a must be a string of Unicode");
 });
 
@@ -226,4 +230,25 @@ test("WV-36: what is accepted as vars survives a round trip, and a Worker sees d
   );
   const exact = numberAsWritten("9007199254740993") as unknown as Json;
   expect(projectVars({ a: [exact], b: { c: exact } })).toEqual({ a: [9007199254740992], b: { c: 9007199254740992 } });
+});
+
+test("WV-8, WV-9, WV-11 … WV-17: each reference has its exact Form, whether this Host offers it or not", () => {
+  const edge = (name: string): string => `https://edge.forms.takoform.com/forms/${name}/`;
+  const targets = Object.fromEntries(BINDING_FIELDS.map((field) => [field, String(BINDING_KINDS[field].target)]));
+  expect(targets).toEqual({
+    kvBindings: edge("EdgeKVNamespace/0.2.0"),
+    sqliteBindings: edge("SQLiteDatabase/0.2.0"),
+    bucketBindings: edge("ObjectBucket/0.2.0"),
+    queueProducerBindings: edge("AtLeastOnceQueue/0.2.0"),
+    serviceBindings: edge("ModuleWorker/0.3.0"),
+    actorBindings: edge("ActorNamespace/0.3.0"),
+    workflowBindings: edge("DurableWorkflow/0.3.0"),
+  });
+  const form = new FormWorld().form(WORKER_VERSION);
+  const spec = form.parse({ ...base, serviceBindings: [binding("S", "s")] });
+  expect(form.references(spec).map((it) => [it.uid, String(it.form)])).toEqual([
+    ["w", edge("ModuleWorker/0.3.0")],
+    ["b", edge("WorkerBundle/0.2.0")],
+    ["s", edge("ModuleWorker/0.3.0")],
+  ]);
 });
