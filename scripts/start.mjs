@@ -5,10 +5,11 @@ import { createInterface } from "node:readline";
 import { ROOT } from "./commands.mjs";
 
 const ATOLL = `${ROOT}bin/atoll`;
-const DATA = ".atoll/data";
+const DATA = process.env.ATOLL_DATA || ".atoll/data";
 const EXAMPLE = "examples/hello/worker.ts";
 /** A terminal and npm each pass the same Ctrl+C on; the two arrive within this time, in milliseconds. */
 const ECHO_MS = 500;
+const ORPHAN_LOOK_MS = 250;
 
 /** Serve until a signal comes; `args` go to `atoll serve`. Resolves to the exit code. */
 export async function start(args) {
@@ -83,14 +84,22 @@ function deploy() {
 
 function forwardSignals(server) {
   let last = Number.NEGATIVE_INFINITY;
-  for (const signal of ["SIGINT", "SIGTERM"]) {
-    process.on(signal, () => {
-      const now = performance.now();
-      if (now - last < ECHO_MS) return;
-      last = now;
-      server.kill("SIGTERM");
-    });
-  }
+  const stop = () => {
+    const now = performance.now();
+    if (now - last < ECHO_MS) return;
+    last = now;
+    server.kill("SIGTERM");
+  };
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+  // npm runs us under a shell that may die of a signal without passing it on.
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    stop();
+  }, ORPHAN_LOOK_MS);
+  watch.unref();
 }
 
 /** `preferred`, or 0 for any other when somebody listens there already. */

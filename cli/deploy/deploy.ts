@@ -62,8 +62,7 @@ export async function deploy(parts: DeployParts, input: DeployInput): Promise<De
   const manifest = manifestOf(files);
   const target = { space, say, client, names };
 
-  const worker = await ensureWorker(target);
-  const bundle = await ensureBundle(parts, target, files, manifest);
+  const [worker, bundle] = await Promise.all([ensureWorker(target), ensureBundle(parts, target, files, manifest)]);
   const version = await ensureVersion(target, worker.resource, bundle.resource, input);
   const deployment = await ensureDeployment(target, worker.resource, version.resource);
   const endpoint = await ensureEndpoint(target, worker.resource);
