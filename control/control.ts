@@ -4,7 +4,7 @@ import { AtollError } from "../base/errors.ts";
 import type { Logger } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { ControlStore } from "../storage/control/control-store.ts";
-import type { OperationRow, ResourceRow } from "../storage/control/records.ts";
+import { isSettled, type OperationRow, type ResourceRow } from "../storage/control/records.ts";
 import { HeldInputStore } from "../storage/secrets/held-inputs.ts";
 import { Sealer } from "../storage/secrets/sealer.ts";
 import type { SecretMap } from "../storage/secrets/secret-map.ts";
@@ -23,6 +23,7 @@ import { type Preview, preview } from "./operations/preview.ts";
 import { Reconciler } from "./operations/reconciler.ts";
 import { Replenishment, visibleOperation } from "./operations/replenishment.ts";
 import { Retention } from "./operations/retention.ts";
+import { Settlements } from "./operations/settlements.ts";
 import { Wakes } from "./operations/wakes.ts";
 import type { Caller } from "./principals/caller.ts";
 import { Listing, type ListQuery, type Page } from "./resources/listing.ts";
@@ -55,6 +56,7 @@ export class Control {
   readonly #reconciler: Reconciler;
   readonly #wakes: Wakes;
   readonly #retention: Retention;
+  readonly #settlements: Settlements;
   readonly #faults: Faults;
   #phase: "new" | "live" | "stopping" = "new";
 
@@ -74,6 +76,7 @@ export class Control {
     });
     const settled = (written: Written): void => this.#spread(written);
     const attempts = new Attempts({ store, forms, view, ledger, inputs, clock, log, faults, settled });
+    this.#settlements = new Settlements(clock);
     this.#view = view;
     this.#lanes = lanes;
     this.#admission = new Admission({ store, forms, view, privateInputs: capabilities.privateInputs });
@@ -150,6 +153,13 @@ export class Control {
     return operation;
   }
 
+  /** The Operation as it is when it has settled, or after `waitMs`. */
+  async settledWithin(operation: OperationRow, waitMs: number): Promise<OperationRow> {
+    if (waitMs === 0 || isSettled(operation.status)) return operation;
+    await this.#settlements.wait(operation.id, waitMs);
+    return this.#parts.store.operations.get(operation.id) ?? operation;
+  }
+
   preview(caller: Caller, mutation: Mutation): Preview {
     return preview(this.#admission, caller, mutation);
   }
@@ -190,6 +200,7 @@ export class Control {
   }
 
   #spread(written: Written): void {
+    this.#settlements.settled((written.after ?? written.before).lastOperation);
     this.#neighbourhood.spread(written);
     this.#wakes.arm();
   }

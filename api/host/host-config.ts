@@ -13,6 +13,8 @@ export interface HostApiConfig {
   readonly maxPageSize: number;
   /** Told to clients that poll (HA-32). */
   readonly retryAfterSeconds: number;
+  /** A mutation's answer waits so long for its Operation to settle; 0: not at all. */
+  readonly settleWaitMs: number;
 }
 
 /** HA-13. */
@@ -23,6 +25,7 @@ export const DEFAULT_HOST_LIMITS = {
   maxRequestBytes: 2 * 1024 * 1024,
   maxPageSize: 200,
   retryAfterSeconds: 1,
+  settleWaitMs: 0,
 } as const;
 
 /** The path of the API root on its origin: empty, or starting with a slash and not ending with one. Throws on a baseUrl that HA-36 forbids. */

@@ -18,7 +18,7 @@ import type { HostContext } from "./host-context.ts";
 export function resources(context: HostContext) {
   const { control, principals, host } = context;
 
-  const mutate = (
+  const mutate = async (
     caller: Caller,
     request: Request,
     sent: {
@@ -27,14 +27,15 @@ export function resources(context: HostContext) {
       readonly key: string;
       readonly body: StrictJson | null;
     },
-  ): Response => {
+  ): Promise<Response> => {
     const fingerprint = fingerprintOf({
       method: request.method,
       path: sent.path,
       expectedGeneration: request.headers.get("takoform-expected-generation"),
       body: sent.body,
     });
-    return acceptedResponse(control.accept(caller, { key: sent.key, fingerprint, mutation: sent.mutation }), host);
+    const accepted = control.accept(caller, { key: sent.key, fingerprint, mutation: sent.mutation });
+    return acceptedResponse(await control.settledWithin(accepted, host.settleWaitMs), host);
   };
 
   return new Elysia({ name: "host-resources", strictPath: true })

@@ -61,6 +61,8 @@ export interface Node {
 /** How often expired artifacts are removed. */
 const COLLECT_EVERY_MS = 10 * 60_000;
 const DRAIN_LOOK_MS = 25;
+/** Most changes settle within this time; then one answer tells the end and nobody has to ask again. */
+const SETTLE_WAIT_MS = 300;
 
 /** Open a node on its data directory: the same path after a first start, a stop and a crash. */
 export async function openNode(parts: NodeParts): Promise<Node> {
@@ -136,6 +138,7 @@ export async function openNode(parts: NodeParts): Promise<Node> {
     artifacts: new StoreUpload(artifacts),
     host: {
       ...DEFAULT_HOST_LIMITS,
+      settleWaitMs: SETTLE_WAIT_MS,
       baseUrl,
       documentation: `${origin}/docs`,
       authenticationDocumentation: `${origin}/docs/authentication`,
