@@ -97,17 +97,15 @@ test("WB-3, WB-36, WB-A3, WB-A4: each way to fail has its stable code and its ef
     expect(await rig.resource(operation.resourceUid)).toMatchObject({ phase: "error", observed: {}, output: {} });
     return verdict(operation);
   };
-  const { publish, publishBundle } = {
-    publish: rig.artifacts.publish.bind(rig.artifacts),
-    publishBundle: rig.artifacts.publishBundle.bind(rig.artifacts),
-  };
+  const publish = (name: string, content: string) => rig.artifacts.publish(name, content);
+  const publishBundle = (content: string | Uint8Array) => rig.artifacts.publishBundle([{ path: "main.js", content }]);
   expect(await failure({ ...publish("a", "x"), sha256: DIGEST })).toBe("failed none artifact_digest_mismatch");
   expect(await failure(publish("b", "{"))).toBe("failed none artifact_manifest_invalid");
   expect(await failure({ url: "https://gone.example/m", sha256: DIGEST })).toBe("failed none artifact_unreachable");
-  const refused = publishBundle([{ path: "main.js", content: "refused" }]);
+  const refused = publishBundle("refused");
   rig.artifacts.failNext(refused.sha256, "artifact_policy_refused");
   expect(await failure(refused)).toBe("failed none artifact_policy_refused");
-  const large = publishBundle([{ path: "main.js", content: new Uint8Array(16_777_217) }]);
+  const large = publishBundle(new Uint8Array(16_777_217));
   expect(await failure(large)).toBe("failed none artifact_limit_exceeded");
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { WORKER_BUNDLE, WORKER_VERSION } from "../../control/forms/form-urls.ts";
+import { MODULE_WORKER, WORKER_BUNDLE, WORKER_VERSION } from "../../control/forms/form-urls.ts";
 import { deploymentSpec, ref, versionSpec } from "../support/forms/chain.ts";
 import { EdgeRig, refusal, succeeded, verdict } from "../support/edge-rig.ts";
 import { sha256 } from "../support/forms/fake-artifacts.ts";
@@ -18,9 +18,7 @@ test("WV-5 … WV-9, WV-15, WV-A4: references are exact uids of the exact Form i
   const worker = await rig.worker();
   const bundle = await rig.bundle();
   rig.token("someone", "elsewhere");
-  const far = (
-    await rig.made("https://edge.forms.takoform.com/forms/ModuleWorker/0.3.0/" as never, {}, { space: "elsewhere" })
-  ).uid;
+  const far = (await rig.made(MODULE_WORKER, {}, { space: "elsewhere" })).uid;
   const service = (uid: string): object => ({ serviceBindings: [{ name: "S", resource: ref(uid) }] });
   for (const spec of [
     versionSpec("r-nobody", bundle),

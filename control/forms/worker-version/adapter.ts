@@ -117,14 +117,19 @@ export class WorkerVersionForm implements FormAdapter<WorkerVersionSpec> {
 
   async execute(step: Step<WorkerVersionSpec>): Promise<Outcome> {
     if (step.action === "delete") return this.#remove(step);
-    if (step.action === "create" && step.privateInputs !== null) {
-      await this.#deps.vault.keep(step.resource.uid, step.privateInputs);
-    }
+    if (step.action === "create") await this.#keepSecrets(step);
     // Nothing but the vault takes the values, so when it has none, none was ever sent there (HA-109).
     if (step.action === "create" && step.privateInputsLost !== null && !this.#custody(step).secretsHeld) {
       return { type: "input_required" };
     }
     return this.#verify(step);
+  }
+
+  /** A create may need many attempts, and the values are written with the first of them only. */
+  async #keepSecrets({ resource, privateInputs }: Step<WorkerVersionSpec>): Promise<void> {
+    if (privateInputs === null || Object.keys(privateInputs).length === 0) return;
+    if (this.#deps.vault.compare(resource.uid, privateInputs) === "equal") return;
+    await this.#deps.vault.keep(resource.uid, privateInputs);
   }
 
   /** WV-48, WV-55: what the Version needs may go, and come back. */

@@ -63,9 +63,13 @@ test("WV-A5: a bundle in progress is waited for, a failed one is refused", async
   const worker = await newWorker(world);
   const artifact = world.artifacts.publishBundle([{ path: "main.js", content: "1" }]);
   const bundle = world.acceptCreate(WORKER_BUNDLE, { artifact });
-  const version = world.acceptCreate(WORKER_VERSION, versionSpec(worker, bundle.uid));
-  expect(await world.step(version)).toMatchObject({ type: "unresolved", effect: "none" });
+  const spec = versionSpec(worker, bundle.uid, { requiredSensitiveVars: ["A"] });
+  const version = world.acceptCreate(WORKER_VERSION, spec, { A: "1" });
+  for (let i = 0; i < 3; i++) {
+    expect(await world.step(version)).toMatchObject({ type: "unresolved", effect: "none" });
+  }
   expect(world.record(version.uid).observed).toEqual({});
+  expect(world.vault.keeps).toBe(1);
   await world.settle(bundle);
   expect(verdict(await world.settle(version))).toBe("succeeded");
 
