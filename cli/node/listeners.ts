@@ -50,21 +50,26 @@ export function openListeners(plain: Listener, tls: Listener, material: TlsMater
     void http.stop(true);
     throw error;
   }
-  const servers = [http, https];
+  const servers = (): Bun.Server<undefined>[] => [http, https];
   return {
     http: `http://${authority(plain.hostname, http.port ?? 0)}`,
     https: `https://${authority(tls.hostname, https.port ?? 0)}`,
     tlsPort: https.port ?? 0,
-    pending: () => servers.reduce((sum, { pendingRequests }) => sum + pendingRequests, 0),
+    pending: () => servers().reduce((sum, { pendingRequests }) => sum + pendingRequests, 0),
     answer: (next) => {
       handler = next;
     },
-    renew: (next) => https.reload({ ...common, tls: next } as unknown as Parameters<typeof https.reload>[0]),
+    renew: (next) => {
+      // A running server keeps its certificate for ever; its successor takes over the port, open connections stay.
+      const port = https.port ?? 0;
+      void https.stop(false);
+      https = Bun.serve({ ...common, hostname: tls.hostname, port, tls: next });
+    },
     close: () => {
-      for (const server of servers) void server.stop(false);
+      for (const server of servers()) void server.stop(false);
     },
     cut: async () => {
-      await Promise.all(servers.map((server) => server.stop(true)));
+      await Promise.all(servers().map((server) => server.stop(true)));
     },
   };
 }

@@ -60,6 +60,7 @@ export interface Node {
 
 /** How often expired artifacts are removed. */
 const COLLECT_EVERY_MS = 10 * 60_000;
+const COLLECT_FIRST_MS = 60_000;
 const DRAIN_LOOK_MS = 25;
 /** Most changes settle within this time; then one answer tells the end and nobody has to ask again. */
 const SETTLE_WAIT_MS = 300;
@@ -76,6 +77,12 @@ export async function openNode(parts: NodeParts): Promise<Node> {
     random,
     logger: log,
   });
+  // One way to be late: what the control plane puts off goes through the shard's wheel.
+  const timers: Clock = {
+    nowMs: () => clock.nowMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (ms, fire) => shard.wheel.after(ms, fire),
+  };
   const store = ControlStore.open(join(config.data, "control.sqlite"));
   const artifacts = await ArtifactStore.open(join(config.data, "artifacts"), { clock });
   const masterKey = await loadMasterKey({ path: join(config.data, "secret-key"), given: parts.secretKey, random });
@@ -122,7 +129,7 @@ export async function openNode(parts: NodeParts): Promise<Node> {
       edgeForms({ runtime: workers, artifacts: acquirer, vault, clock, log, endpointDomain: config.endpointDomain }),
     ),
     masterKey,
-    clock,
+    clock: timers,
     random,
     log,
     config: {
@@ -149,7 +156,8 @@ export async function openNode(parts: NodeParts): Promise<Node> {
   });
   control.start();
   answer(listeners, new Ingress(workers, config.endpointDomain, clock), api);
-  const stopCollecting = every(clock, COLLECT_EVERY_MS, () => artifacts.collect(clock.nowMs()), log);
+  await collectArtifacts(shard, artifacts, clock);
+  renewCertificate(parts, tls, listeners, timers);
 
   return {
     http: listeners.http,
@@ -163,7 +171,6 @@ export async function openNode(parts: NodeParts): Promise<Node> {
       while (listeners.pending() + workers.running > 0 && clock.monotonicMs() < untilMs) {
         await new Promise<void>((resolve) => clock.after(DRAIN_LOOK_MS, resolve));
       }
-      stopCollecting();
       await control.stop();
       await workers.stop(0);
       await listeners.cut();
@@ -184,6 +191,7 @@ interface NodeTls {
   /** Undefined: the public authorities. */
   readonly caPem: string | undefined;
   readonly caFile: string | null;
+  readonly renewAtMs: number | null;
 }
 
 async function tlsFor({ config, clock, random, log }: NodeParts): Promise<NodeTls> {
@@ -192,7 +200,7 @@ async function tlsFor({ config, clock, random, log }: NodeParts): Promise<NodeTl
       readFile(config.tls.certFile, "utf8"),
       readFile(config.tls.keyFile, "utf8"),
     ]);
-    return { certPem, keyPem, caPem: undefined, caFile: null };
+    return { certPem, keyPem, caPem: undefined, caFile: null, renewAtMs: null };
   }
   const files = new TlsFiles(join(config.data, "tls"));
   const authority = new CertificateAuthority({ files, clock, random, logger: log });
@@ -204,15 +212,26 @@ async function tlsFor({ config, clock, random, log }: NodeParts): Promise<NodeTl
   return { ...certificate, caFile: files.caFile };
 }
 
-function every(clock: Clock, ms: number, work: () => Promise<unknown>, log: Logger): () => void {
-  let cancel: () => void = () => {};
-  const arm = (): void => {
-    cancel = clock.after(ms, () => {
-      work()
-        .catch((error: unknown) => log.error("periodic work failed", { error }))
-        .finally(arm);
-    });
-  };
-  arm();
-  return () => cancel();
+/** Expired artifacts go a minute after a start and then every ten: a node that restarts often still collects. */
+async function collectArtifacts(shard: Shard, artifacts: ArtifactStore, clock: Clock): Promise<void> {
+  const { wheel } = shard;
+  const next = (ms: number): Promise<void> => wheel.set("artifact-collection", "all", clock.nowMs() + ms);
+  wheel.register("artifact-collection", async () => {
+    await artifacts.collect(clock.nowMs());
+    await next(COLLECT_EVERY_MS);
+  });
+  await next(COLLECT_FIRST_MS);
+}
+
+/** The authority's certificate is renewed in time while the node runs; one that the operator brought is theirs. */
+function renewCertificate(parts: NodeParts, tls: NodeTls, listeners: Listeners, timers: Clock): void {
+  if (tls.renewAtMs === null) return;
+  timers.after(Math.max(0, tls.renewAtMs - timers.nowMs()), () => {
+    tlsFor(parts)
+      .then((renewed) => {
+        listeners.renew({ cert: renewed.certPem, key: renewed.keyPem });
+        renewCertificate(parts, renewed, listeners, timers);
+      })
+      .catch((error: unknown) => parts.log.error("the server certificate could not be renewed", { error }));
+  });
 }
