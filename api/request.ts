@@ -33,7 +33,7 @@ export async function requireNoBody(request: Request): Promise<void> {
     const { done, value } = await reader.read();
     if (done) return;
     if (value.byteLength === 0) continue;
-    await reader.cancel();
+    discard(reader);
     throw refusal;
   }
 }
@@ -76,11 +76,16 @@ async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array
     if (done) return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, total);
     total += value.byteLength;
     if (total > bytesMax) {
-      await reader.cancel();
+      discard(reader);
       throw tooLarge(bytesMax);
     }
     chunks.push(value);
   }
+}
+
+/** The rest of a refused body is not wanted. Nobody waits for its sender to notice. */
+function discard(reader: { cancel(): Promise<void> }): void {
+  reader.cancel().catch(() => {});
 }
 
 function requireJson(headers: Headers): void {

@@ -47,10 +47,10 @@ export function createApi(parts: ApiParts): Api {
 
 /**
  * The router looks for the path behind the eleventh character of the URL, which misses it when the host name is very
- * short. The host name means nothing to these APIs, so such a request gets a longer one.
+ * short or missing. The host name means nothing to these APIs, so such a request gets a longer one.
  */
 function withLongHost(request: Request): Request {
   const { url } = request;
-  if (url.indexOf("/", "https://".length) >= 11) return request;
-  return new Request(url.replace(/^(https?:\/\/)[^/]*/, "$1localhost"), request);
+  if (url.indexOf("/", "https://".length) >= 11 && !url.startsWith("/")) return request;
+  return new Request(url.replace(/^(?:https?:\/\/[^/]*)?/, "http://localhost"), request);
 }

@@ -46,6 +46,7 @@ const REVIEW_BATCH = 50;
 export class Control {
   readonly config: ControlConfig;
   readonly #parts: ControlParts;
+  readonly #inputs: HeldInputStore;
   readonly #view: StoreView;
   readonly #admission: Admission;
   readonly #acceptance: Acceptance;
@@ -77,6 +78,7 @@ export class Control {
     const settled = (written: Written): void => this.#spread(written);
     const attempts = new Attempts({ store, forms, view, ledger, inputs, clock, log, faults, settled });
     this.#settlements = new Settlements(clock);
+    this.#inputs = inputs;
     this.#view = view;
     this.#lanes = lanes;
     this.#admission = new Admission({ store, forms, view, privateInputs: capabilities.privateInputs });
@@ -118,6 +120,12 @@ export class Control {
   /** Bring the runtime into line with every record, and take up every unfinished Operation. */
   start(): void {
     this.#phase = "live";
+    const unverifiable = this.#inputs.countUnverifiable();
+    if (unverifiable > 0) {
+      this.#parts.log.warn("private inputs of Operations were sealed under another key; restore it to replay them", {
+        operations: unverifiable,
+      });
+    }
     const rows = this.#inOrderOfForms(this.#parts.store.resources.all());
     for (const row of rows) this.#neighbourhood.introduce(row);
     this.#reconciler.start();

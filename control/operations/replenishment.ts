@@ -45,7 +45,11 @@ export class Replenishment {
     if (verdict === "different") {
       throw new OperationRefusal("private_inputs_conflict", "these are not the original private inputs", row.id);
     }
-    if (verdict === "unknown") throw unverifiable(row.id);
+    if (verdict === "unknown") {
+      // It waits for what nobody can check any more (HA-134): let it end by the legal chain (HA-139).
+      if (row.status === "waiting_input") this.#parts.enqueue(row);
+      throw unverifiable(row.id);
+    }
     if (isSettled(row.status)) {
       throw new OperationRefusal("operation_terminal", "the Operation has settled and needs no inputs", row.id);
     }

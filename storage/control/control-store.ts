@@ -5,6 +5,7 @@
 //   S2. One process at a time has the file open. A second one is refused at open.
 //   S3. Everything is synchronous on one connection: what a caller reads between two awaits is one snapshot.
 import { Database, SQLiteError } from "bun:sqlite";
+import { chmodSync } from "node:fs";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { AtollError } from "../../base/errors.ts";
 import { invariant } from "../../base/invariant.ts";
@@ -41,14 +42,16 @@ export class ControlStore {
   }
 
   /**
-   * Open or create the store at `path` (":memory:" for units under test) and bring its tables up to date. The
-   * directory must exist. Throws `temporarily_unavailable` when another process has it open, or when a newer Atoll
+   * Open or create the store at `path` (":memory:" for units under test), with mode 0600, and bring its tables up to
+   * date. The directory must exist. Throws `temporarily_unavailable` when another process has it open, or when a newer Atoll
    * wrote it.
    */
   static open(path: string): ControlStore {
     const database = new Database(path, { create: true, readwrite: true, strict: true });
     const close = closable(database);
     try {
+      // Sealed secrets and digests of tokens are nobody else's business; SQLite gives the WAL the same mode.
+      if (path !== ":memory:") chmodSync(path, 0o600);
       // Exclusive locking comes before WAL: then the index of the WAL lives in memory and no second process gets in.
       database.run("PRAGMA locking_mode = EXCLUSIVE");
       database.run("PRAGMA journal_mode = WAL");

@@ -1,6 +1,6 @@
 // Sealed bytes: the transfer values of Operations, what repeated requests are compared with, and kept secrets.
 // Nothing here can be read without the Host's key; `storage/secrets` seals and unseals.
-import { eq, lte } from "drizzle-orm";
+import { eq, lte, ne, sql } from "drizzle-orm";
 import type { OperationId, ResourceUid } from "../../base/ids.ts";
 import { comparison, secret, transferValue } from "./schema.ts";
 import { type Db, given, prepareUpsert } from "./statements.ts";
@@ -49,6 +49,11 @@ export class PrivateInputTable {
     this.#statements.dropExpired.run({ nowMs });
   }
 
+  /** How many unfinished or replayable Operations have comparison material of another key than `keyId`. */
+  countForeign(keyId: string): number {
+    return this.#statements.countForeign.get({ keyId })?.count ?? 0;
+  }
+
   comparison(operationId: OperationId): ComparisonRow | null {
     return this.#statements.comparison.get({ operationId }) ?? null;
   }
@@ -81,6 +86,11 @@ function prepare(db: Db) {
     dropExpired: db
       .delete(transferValue)
       .where(lte(transferValue.expiresAtMs, given("nowMs")))
+      .prepare(),
+    countForeign: db
+      .select({ count: sql<number>`count(*)` })
+      .from(comparison)
+      .where(ne(comparison.keyId, given("keyId")))
       .prepare(),
     comparison: db.select().from(comparison).where(comparisonOf).prepare(),
     putComparison: prepareUpsert(db, comparison, [comparison.operationId]),

@@ -41,10 +41,15 @@ export class HeldInputStore {
     return { type: "held", values: decodeSecrets(plain) };
   }
 
+  /** Operations whose private inputs can no longer be compared, because they were sealed under another key. */
+  countUnverifiable(): number {
+    return this.#store.privateInputs.countForeign(this.#sealer.keyId);
+  }
+
   /** Whether a repeated request can still be compared with the original (HA-134). */
   comparable(operationId: OperationId): boolean {
     const row = this.#store.privateInputs.comparison(operationId);
-    return row !== null && row.keyId === this.#sealer.keyId;
+    return row !== null && this.#sealer.canCompare({ keyId: row.keyId, bytes: row.mac });
   }
 
   /** Compare a whole map with the original one (HA-136). */

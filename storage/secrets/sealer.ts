@@ -12,6 +12,7 @@ import { MASTER_KEY_BYTES } from "./master-key.ts";
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const MAC_BYTES = 32;
 
 export class Sealer {
   /** Names the key without telling anything about it; stored beside what was sealed. */
@@ -61,9 +62,13 @@ export class Sealer {
 
   /** In constant time; `unknown` when the material belongs to another key or is damaged. */
   matches(material: SealedBytes, plain: Uint8Array, about: string): "equal" | "different" | "unknown" {
-    const mac = this.#mac(plain, about);
-    if (material.keyId !== this.keyId || material.bytes.length !== mac.length) return "unknown";
-    return timingSafeEqual(material.bytes, mac) ? "equal" : "different";
+    if (!this.canCompare(material)) return "unknown";
+    return timingSafeEqual(material.bytes, this.#mac(plain, about)) ? "equal" : "different";
+  }
+
+  /** Whether `matches` can tell anything about this material. */
+  canCompare(material: SealedBytes): boolean {
+    return material.keyId === this.keyId && material.bytes.length === MAC_BYTES;
   }
 
   #mac(plain: Uint8Array, about: string): Uint8Array {

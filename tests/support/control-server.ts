@@ -29,7 +29,11 @@ mkdirSync(data, { recursive: true });
 const clock = new SystemClock();
 const random = new SystemRandom();
 const store = ControlStore.open(join(data, "control.sqlite"));
-const masterKey = await loadMasterKey({ path: join(data, "secret-key"), given: process.env["ATOLL_SECRET_KEY"], random });
+const masterKey = await loadMasterKey({
+  path: join(data, "secret-key"),
+  given: process.env["ATOLL_SECRET_KEY"],
+  random,
+});
 const backend = new PublisherBackend(join(data, "publisher"));
 if (hold === "hold") backend.standStill();
 const vault = new SealedVault(store, new Sealer(masterKey, "vault", random));

@@ -280,6 +280,26 @@ describe("waiting for input", () => {
     expect((await rig.settled(rig.delete(uid, 1))).status).toBe("succeeded");
   });
 
+  test("HA-134, HA-139: an Operation whose comparison material gets lost while it waits ends when that is found", async () => {
+    const { rig, id } = await interrupted({ laterMs: 2 * DAYS_MS });
+    const { keyId } = rig.store.privateInputs.comparison(id) ?? { keyId: "" };
+    rig.store.write(() => rig.store.privateInputs.putComparison({ operationId: id, keyId, mac: new Uint8Array(3) }));
+    expect(outcome(await replenish(rig, id))).toEqual([409, "private_inputs_unverifiable"]);
+    await rig.settle();
+    expect(await rig.operation(id)).toMatchObject({
+      status: "failed",
+      effect: "none",
+      error: { code: "private_inputs_unverifiable" },
+    });
+  });
+
+  test("a start under another key says how much it cannot check", async () => {
+    const { rig } = await accepted();
+    const after = rig.restart({ masterKey: OTHER_KEY_FILE });
+    expect(after.logged.join("\n")).toContain("sealed under another key");
+    expect(rig.restart().logged.join("\n")).not.toContain("sealed under another key");
+  });
+
   test("HA-108: a transfer value that does not unseal while comparison works is unavailable", async () => {
     const { rig: first, id } = await accepted();
     const row = first.store.privateInputs.transfer(id);

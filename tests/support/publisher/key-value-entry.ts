@@ -23,11 +23,9 @@ export interface EntrySpec {
 
 /** Lengths count Unicode scalar values. */
 const scalars = (min: number, max: number) =>
-  z
-    .string()
-    .refine((text) => Array.from(text).length >= min && Array.from(text).length <= max, {
-      error: `must have ${min} to ${max} characters`,
-    });
+  z.string().refine((text) => Array.from(text).length >= min && Array.from(text).length <= max, {
+    error: `must have ${min} to ${max} characters`,
+  });
 
 const SPEC = z.strictObject({ key: scalars(1, 128), value: scalars(0, 4096) });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { getTableColumns, getTableName, is } from "drizzle-orm";
 import { getTableConfig, SQLiteTable } from "drizzle-orm/sqlite-core";
 import * as fc from "fast-check";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { FormUrl, OperationId, PrincipalId, ResourceUid, SpaceName } from "../../../../base/ids.ts";
 import { InvariantViolation } from "../../../../base/invariant.ts";
@@ -114,6 +115,15 @@ describe("ControlStore", () => {
     const raw = new Database(path);
     expect(raw.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     raw.close();
+  });
+
+  test("the files of the store are for their owner alone", () => {
+    using directory = temporaryDirectory();
+    const path = join(directory.path, "control.sqlite");
+    const store = ControlStore.open(path);
+    store.write(() => store.resources.put(RESOURCE));
+    for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o777).toBe(0o600);
+    store.close();
   });
 
   test("S1: what throws leaves nothing behind, in the file or in the cache", () => {
