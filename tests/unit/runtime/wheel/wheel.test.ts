@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import type { Clock } from "../../../../base/clock.ts";
 import { SeededRandom } from "../../../../base/random.ts";
 import { silentLogger } from "../../../../base/log.ts";
 import { SteppedClock } from "../../../../base/stepped-clock.ts";
 import { BACKOFF_MS_MAX, backoffMs } from "../../../../runtime/wheel/backoff.ts";
 import { type Due, MEMORY_MAX, PAGE_ENTRIES } from "../../../../runtime/wheel/lane.ts";
+import { WheelClock } from "../../../../runtime/wheel/wheel-clock.ts";
 import { Wheel } from "../../../../runtime/wheel/wheel.ts";
 import { DueIndex } from "../../../../storage/shard/due-index.ts";
 import { rejection, rejectionCode } from "../../../support/rejection.ts";
@@ -446,6 +448,47 @@ describe("short waits", () => {
     await wheel.close();
     await clock.advance(1_000);
     expect(fired).toBe(false);
+  });
+});
+
+describe("WheelClock", () => {
+  test("H3: a thousand waits of a Clock cost one platform timer, keep their order and can be cancelled", async () => {
+    let pending = 0;
+    let pendingMax = 0;
+    const counted: Clock = {
+      nowMs: () => clock.nowMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      after(delayMs, fire) {
+        pendingMax = Math.max(pendingMax, ++pending);
+        let open = true;
+        const close = (): void => {
+          if (open) pending--;
+          open = false;
+        };
+        const cancel = clock.after(delayMs, () => {
+          close();
+          fire();
+        });
+        return () => {
+          close();
+          cancel();
+        };
+      },
+    };
+    const own = new Wheel({ clock: counted, random: new SeededRandom(1), logger: silentLogger, index });
+    const onWheel = new WheelClock(counted, own);
+    const fired: number[] = [];
+    const cancels = Array.from({ length: 1_000 }, (_, i) => onWheel.after(i % 100, () => fired.push(i)));
+    for (let i = 0; i < 1_000; i += 2) cancels[i]?.();
+    onWheel.after(-5, () => fired.push(-1));
+    onWheel.after(Number.MAX_SAFE_INTEGER, () => fired.push(-2));
+    expect(onWheel.nowMs()).toBe(clock.nowMs());
+    await clock.advance(100);
+    expect(fired[0]).toBe(-1);
+    expect(fired).toHaveLength(501);
+    const delays = fired.slice(1).map((i) => i % 100);
+    expect(delays).toEqual(delays.toSorted((a, b) => a - b));
+    expect(pendingMax).toBe(1);
   });
 });
 
