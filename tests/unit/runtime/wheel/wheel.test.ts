@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { Clock } from "../../../../base/clock.ts";
+import type { Cancel, Clock } from "../../../../base/clock.ts";
 import { SeededRandom } from "../../../../base/random.ts";
 import { silentLogger } from "../../../../base/log.ts";
 import { SteppedClock } from "../../../../base/stepped-clock.ts";
@@ -21,6 +21,34 @@ let wheel: Wheel;
 
 function newWheel(): Wheel {
   return new Wheel({ clock, random: new SeededRandom(1), logger: silentLogger, index });
+}
+
+/** The stepped clock, with an eye on how many of its timers are pending at once. */
+class CountingClock implements Clock {
+  pendingMax = 0;
+  readonly #pending = new Set<object>();
+
+  nowMs(): number {
+    return clock.nowMs();
+  }
+
+  monotonicMs(): number {
+    return clock.monotonicMs();
+  }
+
+  after(delayMs: number, fire: () => void): Cancel {
+    const timer = {};
+    this.#pending.add(timer);
+    this.pendingMax = Math.max(this.pendingMax, this.#pending.size);
+    const cancel = clock.after(delayMs, () => {
+      this.#pending.delete(timer);
+      fire();
+    });
+    return () => {
+      this.#pending.delete(timer);
+      cancel();
+    };
+  }
 }
 
 /** Let the writer commit and ready handlers run, without moving the clock. */
@@ -241,28 +269,7 @@ describe("due times", () => {
   });
 
   test("H3: a large batch is fired in pieces, each after a yield, with one platform timer at a time", async () => {
-    let pending = 0;
-    let pendingMax = 0;
-    const counted = {
-      nowMs: () => clock.nowMs(),
-      monotonicMs: () => clock.monotonicMs(),
-      after(delayMs: number, fire: () => void) {
-        pendingMax = Math.max(pendingMax, ++pending);
-        let open = true;
-        const close = (): void => {
-          if (open) pending--;
-          open = false;
-        };
-        const cancel = clock.after(delayMs, () => {
-          close();
-          fire();
-        });
-        return () => {
-          close();
-          cancel();
-        };
-      },
-    };
+    const counted = new CountingClock();
     wheel = new Wheel({ clock: counted, random: new SeededRandom(1), logger: silentLogger, index });
     const perTurn = new Map<number, number>();
     let turn = 0;
@@ -281,7 +288,7 @@ describe("due times", () => {
     await clock.advance(10);
     expect(count).toBe(3_000);
     expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(256);
-    expect(pendingMax).toBe(1);
+    expect(counted.pendingMax).toBe(1);
   });
 
   test("L1, L4: far more near-due entries than fit into memory all fire, in bounded memory", async () => {
@@ -453,28 +460,7 @@ describe("short waits", () => {
 
 describe("WheelClock", () => {
   test("H3: a thousand waits of a Clock cost one platform timer, keep their order and can be cancelled", async () => {
-    let pending = 0;
-    let pendingMax = 0;
-    const counted: Clock = {
-      nowMs: () => clock.nowMs(),
-      monotonicMs: () => clock.monotonicMs(),
-      after(delayMs, fire) {
-        pendingMax = Math.max(pendingMax, ++pending);
-        let open = true;
-        const close = (): void => {
-          if (open) pending--;
-          open = false;
-        };
-        const cancel = clock.after(delayMs, () => {
-          close();
-          fire();
-        });
-        return () => {
-          close();
-          cancel();
-        };
-      },
-    };
+    const counted = new CountingClock();
     const own = new Wheel({ clock: counted, random: new SeededRandom(1), logger: silentLogger, index });
     const onWheel = new WheelClock(counted, own);
     const fired: number[] = [];
@@ -488,7 +474,7 @@ describe("WheelClock", () => {
     expect(fired).toHaveLength(501);
     const delays = fired.slice(1).map((i) => i % 100);
     expect(delays).toEqual(delays.toSorted((a, b) => a - b));
-    expect(pendingMax).toBe(1);
+    expect(counted.pendingMax).toBe(1);
   });
 });
 
