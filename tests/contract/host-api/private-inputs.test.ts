@@ -314,6 +314,13 @@ describe("waiting for input", () => {
     });
   });
 
+  test("HA-133: an expired transfer value is not kept, even sealed", async () => {
+    const { rig, id } = await interrupted({ laterMs: 2 * DAYS_MS });
+    await rig.clock.advance(2 * 60_000);
+    expect(rig.store.privateInputs.transfer(id)).toBeNull();
+    expect(await rig.operation(id)).toMatchObject({ status: "waiting_input", inputRequired: { reason: "expired" } });
+  });
+
   test("HA-124, HA-138: it waits past its deadline and can be replenished then", async () => {
     const { rig, id } = await interrupted({ laterMs: 2 * DAYS_MS });
     await rig.clock.advance(5 * DAYS_MS);
