@@ -11,6 +11,8 @@ import { restartProcess } from "../node/restart.ts";
 import { printJson, printLine } from "../output.ts";
 import { StderrSink } from "../stderr-sink.ts";
 
+const LAST_LINES_MS = 250;
+
 interface ServeFlags extends ConfigFlags {
   readonly json?: boolean;
 }
@@ -25,11 +27,12 @@ async function serve(flags: ServeFlags): Promise<void> {
   const config = await loadConfig({ flags, env: process.env, cwd: process.cwd() });
   const clock = new SystemClock();
   const people = flags.json !== true && process.stderr.isTTY;
+  const sink = new StderrSink(clock);
   const log = createLogger({
     level: config.log.level,
     format: people ? "people" : "lines",
     clock,
-    sink: new StderrSink(clock),
+    sink,
     colour: people,
   });
   const node = await openNode({
@@ -48,6 +51,8 @@ async function serve(flags: ServeFlags): Promise<void> {
   await untilSignal();
   log.info("stopping", { drainSeconds: config.drainSeconds });
   await node.stop(config.drainSeconds * 1_000);
+  // The last lines get out, unless nobody reads them.
+  await Promise.race([sink.flush(), new Promise<void>((resolve) => clock.after(LAST_LINES_MS, resolve))]);
   process.exit(0);
 }
 

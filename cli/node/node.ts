@@ -25,6 +25,7 @@ import { CertificateAuthority } from "../../runtime/ingress/certificate-authorit
 import { Ingress } from "../../runtime/ingress/ingress.ts";
 import { probeTls } from "../../runtime/ingress/tls-probe.ts";
 import { Shard } from "../../runtime/shard/shard.ts";
+import { WheelClock } from "../../runtime/wheel/wheel-clock.ts";
 import { DEFAULT_WORKERS_LIMITS, Workers } from "../../runtime/workers/workers.ts";
 import { ArtifactStore } from "../../storage/artifacts/artifact-store.ts";
 import { ControlStore } from "../../storage/control/control-store.ts";
@@ -78,11 +79,7 @@ export async function openNode(parts: NodeParts): Promise<Node> {
     logger: log,
   });
   // One way to be late: what the control plane puts off goes through the shard's wheel.
-  const timers: Clock = {
-    nowMs: () => clock.nowMs(),
-    monotonicMs: () => clock.monotonicMs(),
-    after: (ms, fire) => shard.wheel.after(ms, fire),
-  };
+  const timers = new WheelClock(clock, shard.wheel);
   const store = ControlStore.open(join(config.data, "control.sqlite"));
   const artifacts = await ArtifactStore.open(join(config.data, "artifacts"), { clock });
   const masterKey = await loadMasterKey({ path: join(config.data, "secret-key"), given: parts.secretKey, random });
