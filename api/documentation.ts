@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { MethodNotAllowed } from "./problem.ts";
 
-export const HOST_API_PAGE = "/docs/host-api";
+export const HOST_API_PAGE = "/docs";
 export const AUTHENTICATION_PAGE = "/docs/authentication";
 
 const HOST_API = `# Atoll: Host API v2

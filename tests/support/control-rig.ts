@@ -3,6 +3,7 @@ import { SteppedClock } from "../../base/stepped-clock.ts";
 import { type Fields, type Logger, silentLogger } from "../../base/log.ts";
 import { type Random, SeededRandom } from "../../base/random.ts";
 import type { Sha256Hex } from "../../base/ids.ts";
+import { AUTHENTICATION_PAGE, HOST_API_PAGE } from "../../api/documentation.ts";
 import { type Api, createApi } from "../../api/server.ts";
 import { DEFAULT_HOST_LIMITS, type HostApiConfig } from "../../api/host/host-config.ts";
 import type { ArtifactUpload } from "../../control/artifacts/upload.ts";
@@ -187,8 +188,8 @@ export async function call(api: Api, method: string, url: string, options: CallO
 export function hostConfig(more: Partial<HostApiConfig> = {}): HostApiConfig {
   return {
     baseUrl: BASE_URL,
-    documentation: "https://host.example/docs/host-api",
-    authenticationDocumentation: "https://host.example/docs/authentication",
+    documentation: `https://host.example${HOST_API_PAGE}`,
+    authenticationDocumentation: `https://host.example${AUTHENTICATION_PAGE}`,
     ...DEFAULT_HOST_LIMITS,
     ...more,
   };
