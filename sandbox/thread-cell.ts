@@ -22,6 +22,11 @@ import { threadCpuMs } from "./watchdogs/thread-cpu.ts";
 /** Loading counts as an invocation of its own for the watchdog. */
 const LOADING = 0;
 
+/** Set by the build of the binary, which holds the cell's entry compiled and under another name. */
+declare const ATOLL_THREAD_MAIN: string | undefined;
+const THREAD_MAIN =
+  typeof ATOLL_THREAD_MAIN === "string" ? ATOLL_THREAD_MAIN : new URL("./thread-main.ts", import.meta.url).href;
+
 export interface ThreadCellOptions {
   readonly clock: Clock;
   readonly limits: CellLimits;
@@ -63,7 +68,7 @@ export class ThreadCell implements Cell {
     this.closed = this.#closed.promise;
     this.loaded.catch(() => {});
     // An empty environment: whatever leaked from a realm would find nothing of the host's here.
-    this.#worker = new Worker(new URL("./thread-main.ts", import.meta.url).href, { env: {} });
+    this.#worker = new Worker(THREAD_MAIN, { env: {} });
     this.#worker.onmessage = (event: MessageEvent<unknown>) => this.#receive(event.data);
     this.#worker.onerror = (event) => event.preventDefault();
     this.#worker.addEventListener("close", () => this.#onClosed());
@@ -163,8 +168,14 @@ export class ThreadCell implements Cell {
           this.#loaded.resolve(message[1] as unknown as LoadResult);
           break;
         case Op.log: {
-          const [, invocation, level, line] = message as unknown as [number, number, LogLine["level"], string];
-          this.#options.owner.log({ invocation, level, message: line });
+          const [, invocation, level, line, source] = message as unknown as [
+            number,
+            number,
+            LogLine["level"],
+            string,
+            number,
+          ];
+          this.#options.owner.log({ invocation, level, message: line, kind: source === 1 ? "error" : "console" });
           break;
         }
         case Op.pong: {
