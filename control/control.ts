@@ -209,8 +209,11 @@ export class Control {
 
   #spread(written: Written): void {
     this.#settlements.settled((written.after ?? written.before).lastOperation);
-    this.#neighbourhood.spread(written);
-    this.#wakes.arm();
+    try {
+      this.#neighbourhood.spread(written);
+    } finally {
+      this.#wakes.arm();
+    }
   }
 
   /** A crash may have come between a settlement and its neighbours' new look. Made up for without holding up the start. */
