@@ -4,20 +4,26 @@ import { BUN, ROOT } from "./commands.mjs";
 
 /** Install the pinned dependencies unless what is installed is exactly that. Ends the process when it cannot. */
 export function installDependencies() {
-  if (isInstalled()) return;
-  const how = existsSync(`${ROOT}package-lock.json`) ? "ci" : "install";
+  installPackages(ROOT, BUN);
+}
+
+/** The same for the package in `directory`, which ends in a slash; `proof` is a file that is there once it is installed. */
+export function installPackages(directory, proof) {
+  if (isInstalled(directory, proof)) return;
+  const how = existsSync(`${directory}package-lock.json`) ? "ci" : "install";
   console.error(`Installing dependencies (npm ${how}) …`);
-  const { status, error } = spawnSync("npm", [how, "--no-fund", "--no-audit"], { cwd: ROOT, stdio: ["ignore", 2, 2] });
+  const options = { cwd: directory, stdio: ["ignore", 2, 2] };
+  const { status, error } = spawnSync("npm", [how, "--no-fund", "--no-audit"], options);
   if (status === 0) return;
   console.error(`npm ${how} failed${error ? `: ${error.message}` : ""}; mend that and run the command again`);
   process.exit(status ?? 1);
 }
 
 /** npm notes what it installed; that note has to agree with the lock file, whatever the files' times say. */
-function isInstalled() {
-  if (!existsSync(BUN)) return false;
-  const wanted = packages(`${ROOT}package-lock.json`);
-  const present = packages(`${ROOT}node_modules/.package-lock.json`);
+function isInstalled(directory, proof) {
+  if (!existsSync(proof)) return false;
+  const wanted = packages(`${directory}package-lock.json`);
+  const present = packages(`${directory}node_modules/.package-lock.json`);
   if (wanted === null || present === null) return present !== null;
   return Object.entries(wanted).every(([path, entry]) => {
     if (path === "") return true;

@@ -1,0 +1,101 @@
+// Atoll as an operator runs it: `atoll serve` from a checkout, Workers deployed through its public API.
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type DeployParts, deploy } from "../../cli/deploy/deploy.ts";
+import { buildWorkerFiles } from "../../cli/deploy/worker-files.ts";
+import { openSession } from "../../cli/session.ts";
+import { type Child, runToEnd, startChild } from "../child.ts";
+import type { Address, Peer, Prepared, Running, WorkerSource } from "../peer.ts";
+
+/** Deployments under way at one time while many Workers are put in place. */
+const DEPLOYMENTS_AT_ONCE = 8;
+const DEPLOY_SECONDS = 300;
+
+export class AtollPeer implements Peer {
+  readonly name: string;
+  readonly #checkout: string;
+
+  /** @param checkout directory of the checkout to run. */
+  constructor(name: string, checkout: string) {
+    this.name = name;
+    this.#checkout = checkout;
+  }
+
+  get #command(): string {
+    return join(this.#checkout, "bin/atoll");
+  }
+
+  async version(): Promise<string> {
+    const version = (await runToEnd([this.#command, "--version"])).trim();
+    const commit = await runToEnd(["git", "-C", this.#checkout, "rev-parse", "--short", "HEAD"]).catch(() => "");
+    return commit === "" ? version : `${version} (${commit.trim()})`;
+  }
+
+  async prepare(workers: readonly WorkerSource[], scratch: string): Promise<Prepared> {
+    const data = join(scratch, "data");
+    const hosts = new Map<string, string>();
+    const child = await this.#serve(data);
+    try {
+      const entries = await writeEntries(workers, join(scratch, "workers"));
+      if (workers.length === 1) await this.#deployByCommand(entries, data, hosts);
+      else await deployMany(entries, data, hosts);
+    } finally {
+      await child.stop();
+    }
+    return { start: async () => running(await this.#serve(data), hosts) };
+  }
+
+  #serve(data: string): Promise<Child> {
+    const args = ["serve", "--data", data, "--listen", "127.0.0.1:0", "--tls-listen", "127.0.0.1:0", "--json"];
+    return startChild([this.#command, ...args], (line) => line.includes('"ready"'), { ATOLL_LOG_LEVEL: "warn" });
+  }
+
+  async #deployByCommand(entries: readonly Entry[], data: string, hosts: Map<string, string>): Promise<void> {
+    for (const { name, file } of entries) {
+      const stdout = await runToEnd([this.#command, "deploy", file, "--name", name, "--data", data, "--json"]);
+      hosts.set(name, (JSON.parse(stdout) as { hostname: string }).hostname);
+    }
+  }
+}
+
+interface Entry {
+  readonly name: string;
+  readonly file: string;
+}
+
+async function writeEntries(workers: readonly WorkerSource[], directory: string): Promise<Entry[]> {
+  await mkdir(directory, { recursive: true });
+  const entries = workers.map(({ name }) => ({ name, file: join(directory, `${name}.js`) }));
+  await Promise.all(workers.map(({ source }, i) => writeFile(entries[i]?.file ?? "", source)));
+  return entries;
+}
+
+/** What the command does, a thousand times without starting a process each time. */
+async function deployMany(entries: readonly Entry[], data: string, hosts: Map<string, string>): Promise<void> {
+  const session = await openSession({ data, wait: DEPLOY_SECONDS });
+  const parts: DeployParts = { ...session, say: () => {} };
+  const left = entries.values();
+  const work = async (): Promise<void> => {
+    for (const { name, file } of left) {
+      const files = await buildWorkerFiles(file);
+      const deployed = await deploy(parts, { name, space: "default", files, handlers: ["fetch"], vars: {} });
+      hosts.set(name, deployed.hostname);
+    }
+  };
+  await Promise.all(Array.from({ length: DEPLOYMENTS_AT_ONCE }, work));
+}
+
+function running(child: Child, hosts: ReadonlyMap<string, string>): Running {
+  const origin = (JSON.parse(child.readyLine) as { http: string }).http;
+  return {
+    readyMs: child.readyMs,
+    startedAtMs: child.startedAtMs,
+    address: (worker): Address => {
+      const host = hosts.get(worker);
+      if (host === undefined) throw new Error(`no Worker ${worker} was prepared`);
+      return { origin, host };
+    },
+    memory: () => child.memory(),
+    stop: () => child.stop(),
+  };
+}
