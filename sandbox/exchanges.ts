@@ -1,21 +1,21 @@
 // The host's end of the protocol with one cell: exchanges under way, in both directions, independent of what carries
 // the frames.
-import { AtollError } from "../base/errors.ts";
 import { BodyIntake } from "./body-intake.ts";
-import { BodyPump } from "./body-pump.ts";
+import type { BodyPump } from "./body-pump.ts";
 import {
   type CellOwner,
   type CellResponse,
   CellStopped,
   HandlerFailed,
-  type OutboundAnswer,
   type RequestBody,
   type RequestHead,
   type Running,
   type StopReason,
 } from "./cell.ts";
 import type { Outbox } from "./outbox.ts";
-import { Body, INLINE_BODY_BYTES_MAX, type Message, Op } from "./protocol.ts";
+import { OutboundCalls } from "./outbound-calls.ts";
+import { Body, type Message, Op } from "./protocol.ts";
+import { pushWithBody } from "./push-with-body.ts";
 
 interface Exchange {
   /** Null once the response head arrived or the exchange failed. */
@@ -25,26 +25,17 @@ interface Exchange {
   intake: BodyIntake | null;
 }
 
-interface Call {
-  readonly abort: AbortController;
-  /** Body that the cell sends with its call. */
-  intake: BodyIntake | null;
-  /** Body of our answer. */
-  pump: BodyPump | null;
-}
-
 export class Exchanges {
   readonly #outbox: Outbox;
-  readonly #owner: CellOwner;
   readonly #exchanges = new Map<number, Exchange>();
-  readonly #calls = new Map<number, Call>();
+  readonly #calls: OutboundCalls;
   #lastId = 0;
   #stopped: StopReason | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 
   constructor(outbox: Outbox, owner: CellOwner) {
     this.#outbox = outbox;
-    this.#owner = owner;
+    this.#calls = new OutboundCalls(outbox, owner);
   }
 
   /** Invocations that have not ended. */
@@ -64,7 +55,7 @@ export class Exchanges {
     return this.#open(
       (id) => {
         const text = `[${Op.fetch},${id},${JSON.stringify(head.method)},${JSON.stringify(head.url)},${JSON.stringify(head.headers)}`;
-        return this.#pushWithBody(text, id, body, "", () => {});
+        return pushWithBody(this.#outbox, text, id, body, "", () => {});
       },
       (response) => response,
     );
@@ -99,23 +90,6 @@ export class Exchanges {
     this.#exchanges.set(id, exchange);
     exchange.pump = push(id);
     return { id, result: settled.promise, ended: ended.promise, abort: () => this.#abort(id) };
-  }
-
-  /** Finish the message `text` with the body fields and push it; streams start to flow at once. */
-  #pushWithBody(text: string, id: number, body: RequestBody, rest: string, sent: () => void): BodyPump | null {
-    if (body === null) {
-      this.#outbox.push(`${text},${Body.none},""${rest}]`);
-      return null;
-    }
-    if (body instanceof Uint8Array && body.byteLength <= INLINE_BODY_BYTES_MAX) {
-      const inline = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1");
-      this.#outbox.push(`${text},${Body.inline},${JSON.stringify(inline)}${rest}]`);
-      return null;
-    }
-    this.#outbox.push(`${text},${Body.stream},""${rest}]`);
-    const pump = new BodyPump(this.#outbox, id, body instanceof Uint8Array ? streamOf(body) : body);
-    void pump.run().then(sent);
-    return pump;
   }
 
   abortAll(): void {
@@ -168,21 +142,20 @@ export class Exchanges {
         this.#pumpOf(id)?.stop();
         break;
       case Op.abort:
-        this.#calls.get(id)?.abort.abort();
-        this.#endCall(id);
+        this.#calls.abort(id);
         break;
       case Op.call:
-        void this.#onCall(id, message);
+        void this.#calls.open(id, message, (invocation) => this.#exchanges.has(invocation));
         break;
     }
   }
 
   #intakeOf(id: number): BodyIntake | null {
-    return (id > 0 ? this.#exchanges.get(id)?.intake : this.#calls.get(id)?.intake) ?? null;
+    return (id > 0 ? this.#exchanges.get(id)?.intake : this.#calls.intakeOf(id)) ?? null;
   }
 
   #pumpOf(id: number): BodyPump | null {
-    return (id > 0 ? this.#exchanges.get(id)?.pump : this.#calls.get(id)?.pump) ?? null;
+    return (id > 0 ? this.#exchanges.get(id)?.pump : this.#calls.pumpOf(id)) ?? null;
   }
 
   #onHead(id: number, message: Message): void {
@@ -222,6 +195,7 @@ export class Exchanges {
     this.#exchanges.delete(id);
     exchange.settle?.reject(new HandlerFailed());
     exchange.pump?.stop();
+    this.#calls.endOf(id);
     exchange.end();
     this.#noteDrained();
   }
@@ -230,65 +204,6 @@ export class Exchanges {
     if (this.#exchanges.size > 0) return;
     this.#drained?.resolve();
     this.#drained = null;
-  }
-
-  async #onCall(id: number, message: Message): Promise<void> {
-    const [, , invocation, kind, target, method, url, headers, bodyKind, inline, redirect] = message as unknown as [
-      number,
-      number,
-      number,
-      "egress" | "service",
-      string,
-      string,
-      string,
-      string,
-      number,
-      string,
-      "follow" | "manual" | "error",
-    ];
-    if (!(id < 0) || this.#calls.has(id)) return;
-    const call: Call = { abort: new AbortController(), intake: null, pump: null };
-    this.#calls.set(id, call);
-    let body: RequestBody = null;
-    if (bodyKind === Body.inline) body = Buffer.from(inline, "latin1");
-    else if (bodyKind === Body.stream) {
-      call.intake = new BodyIntake(this.#outbox, id, () => {});
-      body = call.intake.stream;
-    }
-    try {
-      const signal = call.abort.signal;
-      this.#answer(
-        id,
-        call,
-        await this.#owner.call({ invocation, kind, target, method, url, headers, body, redirect, signal }),
-      );
-    } catch (error) {
-      const code = error instanceof AtollError ? error.code : "backend_unavailable";
-      const text = error instanceof AtollError ? error.message : "the call could not be completed";
-      if (this.#calls.has(id)) this.#outbox.push(`[${Op.fail},${id},"${code}",${JSON.stringify(text)}]`);
-      this.#endCall(id);
-    }
-  }
-
-  #answer(id: number, call: Call, answer: OutboundAnswer): void {
-    if (this.#calls.get(id) !== call) {
-      if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => {});
-      return;
-    }
-    const text = `[${Op.head},${id},${answer.status},${JSON.stringify(answer.statusText)},${JSON.stringify(answer.headers)}`;
-    const rest = `,${JSON.stringify(answer.url)},${answer.redirected}`;
-    call.pump = this.#pushWithBody(text, id, answer.body, rest, () => this.#endCall(id));
-    if (call.pump === null) this.#endCall(id);
-  }
-
-  #endCall(id: number): void {
-    const call = this.#calls.get(id);
-    if (call === undefined) return;
-    this.#calls.delete(id);
-    call.pump?.stop();
-    if (call.intake === null || call.intake.over) return;
-    call.intake.break(new Error("the call has ended"));
-    this.#outbox.push(`[${Op.cancel},${id}]`);
   }
 
   /** The cell is gone or going: everything open fails (C1). */
@@ -301,12 +216,7 @@ export class Exchanges {
       exchange.intake?.break(error);
       exchange.pump?.stop();
     }
-    for (const call of this.#calls.values()) {
-      call.abort.abort();
-      call.intake?.break(error);
-      call.pump?.stop();
-    }
-    this.#calls.clear();
+    this.#calls.stop(error);
   }
 
   /** No code of the cell can run any more: every invocation has ended (C2). */
@@ -315,13 +225,4 @@ export class Exchanges {
     this.#exchanges.clear();
     this.#noteDrained();
   }
-}
-
-function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      controller.enqueue(bytes);
-      controller.close();
-    },
-  });
 }
