@@ -92,6 +92,8 @@ export interface LogLine {
   readonly invocation: number;
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
+  /** What tenant code printed, or an error that nobody caught. */
+  readonly kind: "console" | "error";
 }
 
 /** What a cell asks of its owner. */

@@ -40,7 +40,7 @@ export const Op = {
   load: 11,
   /** cell→host [op, json]: what loading came to. */
   loaded: 12,
-  /** cell→host [op, id, level, message]: a console line or a diagnostic of the invocation. */
+  /** cell→host [op, id, level, message, source]: a console line (source 0), or what the invocation threw (1). */
   log: 13,
   /** cell→host [op, id, invocation, kind, target, method, url, headers, body, inline, redirect]: tenant code calls out. */
   call: 14,

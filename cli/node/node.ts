@@ -24,6 +24,7 @@ import { VettedFetch } from "../../runtime/egress/vetted-fetch.ts";
 import { CertificateAuthority } from "../../runtime/ingress/certificate-authority.ts";
 import { Ingress } from "../../runtime/ingress/ingress.ts";
 import { probeTls } from "../../runtime/ingress/tls-probe.ts";
+import type { LogEntry } from "../../runtime/logs/log-entry.ts";
 import { Shard } from "../../runtime/shard/shard.ts";
 import { WheelClock } from "../../runtime/wheel/wheel-clock.ts";
 import { DEFAULT_WORKERS_LIMITS, Workers } from "../../runtime/workers/workers.ts";
@@ -36,6 +37,7 @@ import { SealedVault } from "../../storage/secrets/vault.ts";
 import { TlsFiles } from "../../storage/tls/tls-files.ts";
 import type { Config } from "../config.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
+import { observe } from "./observation.ts";
 
 export interface NodeParts {
   readonly config: Config;
@@ -44,6 +46,8 @@ export interface NodeParts {
   readonly log: Logger;
   /** Value of ATOLL_SECRET_KEY. */
   readonly secretKey: string | undefined;
+  /** Told of every console line, uncaught error and request of a Worker, in order. Must not throw and must not wait. */
+  readonly onLog?: (entry: LogEntry) => void;
   /** Code that cannot be stopped holds a thread: the process has to end and come back. */
   onStuckCell(): void;
 }
@@ -90,16 +94,12 @@ export async function openNode(parts: NodeParts): Promise<Node> {
   const resolver = new SystemResolver();
   const vault = new SealedVault(store, new Sealer(masterKey, "vault", random));
   const view = new StoreView(store);
+  const observation = observe(parts);
   const workers = new Workers({
     clock,
     random,
     log,
-    workerLog: {
-      write: (entry) => {
-        const { space, worker, version, invocation } = entry;
-        log[entry.level](entry.message, { from: "worker", space, worker, version, invocation });
-      },
-    },
+    workerLog: observation.workerLog,
     limits: { ...DEFAULT_WORKERS_LIMITS, cpuMs: config.limits.cpuMs, memoryBytes: config.limits.memoryMb * 2 ** 20 },
     catalog: new WorkerCatalog({ view, vault }),
     bytes: artifacts,
@@ -152,7 +152,7 @@ export async function openNode(parts: NodeParts): Promise<Node> {
     log,
   });
   control.start();
-  answer(listeners, new Ingress(workers, config.endpointDomain, clock), api);
+  answer(listeners, new Ingress(workers, config.endpointDomain, clock, observation.watch), api);
   await collectArtifacts(shard, artifacts, clock);
   renewCertificate(parts, tls, listeners, timers);
 

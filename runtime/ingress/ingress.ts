@@ -3,22 +3,51 @@
 import type { Clock } from "../../base/clock.ts";
 import { AtollError } from "../../base/errors.ts";
 import type { ResourceUid } from "../../base/ids.ts";
-import type { CellResponse, RequestBody, RequestHead, Running } from "../../sandbox/cell.ts";
+import {
+  type CellResponse,
+  CellStopped,
+  HandlerFailed,
+  type RequestBody,
+  type RequestHead,
+  type Running,
+} from "../../sandbox/cell.ts";
+import type { RequestOutcome } from "../logs/log-entry.ts";
 import { flatten, responseHeaders } from "../workers/flat-headers.ts";
-import { statusOfFailure, type Workers } from "../workers/workers.ts";
+import { statusOfFailure, type Trace, type Workers } from "../workers/workers.ts";
 import { AbortWatch, type Waiting } from "./abort-watch.ts";
 
 /** Bodies that Bun has at hand when the head arrives and that are small enough travel with the head. */
 const INLINE_BYTES_MAX = 16 * 1024;
 
+/** Sees every request that reached a Worker, once, when its answer's head is there. Must be quick and must not throw. */
+export interface RequestWatch {
+  /**
+   * @param path without the query
+   * @param durationMs from the arrival of the head
+   */
+  answered(
+    trace: Trace,
+    workerUid: ResourceUid,
+    method: string,
+    path: string,
+    status: number,
+    durationMs: number,
+    outcome: RequestOutcome,
+  ): void;
+}
+
 export class Ingress {
   readonly #workers: Workers;
   readonly #endpointSuffix: string;
   readonly #aborts: AbortWatch;
+  readonly #clock: Clock;
+  readonly #watch: RequestWatch;
 
   /** @param endpointDomain names below it that are nobody's are answered here and never by an API. */
-  constructor(workers: Workers, endpointDomain: string, clock: Clock) {
+  constructor(workers: Workers, endpointDomain: string, clock: Clock, watch: RequestWatch) {
     this.#workers = workers;
+    this.#clock = clock;
+    this.#watch = watch;
     this.#aborts = new AbortWatch(clock);
     this.#endpointSuffix = `.${endpointDomain}`;
   }
@@ -52,6 +81,8 @@ export class Ingress {
   }
 
   async #run(request: Request, workerUid: ResourceUid, head: RequestHead, body: RequestBody): Promise<Response> {
+    const startedMs = this.#clock.monotonicMs();
+    const trace: Trace = { version: null, cell: 0, id: 0 };
     let running: Running<CellResponse> | null = null;
     let gone = false;
     const waiting: Waiting = {
@@ -63,15 +94,31 @@ export class Ingress {
     };
     this.#aborts.add(waiting);
     try {
-      const started = this.#workers.fetch(workerUid, head, body);
+      const started = this.#workers.fetch(workerUid, head, body, 0, trace);
       running = started instanceof Promise ? await started : started;
       if (gone) running.abort();
-      return toResponse(await running.result, head.method === "HEAD");
+      const response = toResponse(await running.result, head.method === "HEAD");
+      this.#answered(trace, workerUid, head, response.status, startedMs, "ok");
+      return response;
     } catch (error) {
-      return failure(error);
+      const response = failure(error);
+      this.#answered(trace, workerUid, head, response.status, startedMs, gone ? "canceled" : outcomeOf(error));
+      return response;
     } finally {
       this.#aborts.delete(waiting);
     }
+  }
+
+  #answered(
+    trace: Trace,
+    workerUid: ResourceUid,
+    { method, url }: RequestHead,
+    status: number,
+    startedMs: number,
+    outcome: RequestOutcome,
+  ): void {
+    const durationMs = this.#clock.monotonicMs() - startedMs;
+    this.#watch.answered(trace, workerUid, method, pathOf(url), status, durationMs, outcome);
   }
 }
 
@@ -121,6 +168,30 @@ function resumed(
     },
     { highWaterMark: 0 },
   );
+}
+
+/** Of an absolute URL, without query and fragment. */
+function pathOf(url: string): string {
+  const from = url.indexOf("/", 8);
+  const query = url.indexOf("?", from);
+  return query < 0 ? url.slice(from) : url.slice(from, query);
+}
+
+function outcomeOf(error: unknown): RequestOutcome {
+  if (error instanceof HandlerFailed) return "exception";
+  if (error instanceof CellStopped) {
+    switch (error.reason) {
+      case "cpu":
+        return "cpu_limit";
+      case "memory":
+        return "memory_limit";
+      case "retired":
+        return "unavailable";
+      case "crashed":
+        return "crashed";
+    }
+  }
+  return error instanceof AtollError && error.code === "backend_unavailable" ? "unavailable" : "exception";
 }
 
 function toResponse({ status, statusText, headers, body, bodyBytes }: CellResponse, head: boolean): Response {

@@ -2,6 +2,8 @@ import type { ResourceUid, SpaceName } from "../../base/ids.ts";
 
 /** One line that a Worker wrote, or a diagnostic about one of its invocations. */
 export interface WorkerLogEntry {
+  /** What tenant code printed, or an error that nobody caught (a limit that stopped the code is one, too). */
+  readonly kind: "console" | "error";
   readonly atMs: number;
   readonly space: SpaceName;
   readonly worker: string;

@@ -17,6 +17,7 @@ import {
   type RequestBody,
   type RequestHead,
   type Running,
+  type StopReason,
 } from "../../sandbox/cell.ts";
 import { ThreadCell } from "../../sandbox/thread-cell.ts";
 import type { CellLimits } from "../../sandbox/watchdogs/cell-watchdog.ts";
@@ -26,7 +27,7 @@ import { InvalidModule, loadable, type Loadable } from "./load-spec.ts";
 import type { Outbound } from "./outbound.ts";
 import { pickVersion } from "./selection.ts";
 import { type PooledCell, VersionCells } from "./version-cells.ts";
-import type { WorkerLog } from "./worker-log.ts";
+import type { WorkerLog, WorkerLogEntry } from "./worker-log.ts";
 import type {
   Distribution,
   HandlerName,
@@ -71,6 +72,14 @@ export interface WorkersParts {
   onStuckCell(): void;
 }
 
+/** Filled in while an event is started: what it runs on, for whoever tells about it afterwards. */
+export interface Trace {
+  version: VersionSpec | null;
+  /** The two halves of the invocation's name; 0 for none. */
+  cell: number;
+  id: number;
+}
+
 /** Invocations that a Worker may reach through service bindings before a call is refused as a loop. */
 const SERVICE_DEPTH_MAX = 16;
 const BLOCKED_MS = 250;
@@ -78,6 +87,13 @@ const LOAD_WALL_MS = 30_000;
 const CLOSE_GRACE_MS = 5_000;
 const RETIRE_GRACE_MS = 1_000;
 const RECLAIM_EVERY_MS = 10_000;
+
+/** What the people behind a Worker are told when it was ended. */
+const STOPPED: Readonly<Record<Exclude<StopReason, "retired">, string>> = {
+  cpu: "Stopped: the Worker used more CPU time than one event may",
+  memory: "Stopped: the Worker used more memory than it may",
+  crashed: "Stopped: the Worker's cell ended unexpectedly",
+};
 
 /** An answer that the host makes by itself, without a cell. */
 const NOT_FOUND: CellResponse = { status: 404, statusText: "", headers: "", body: null, bodyBytes: null };
@@ -135,7 +151,7 @@ export class Workers implements WorkerRuntime {
   }
 
   /**
-   * Run the Worker's HTTP path for one request. Rejects with `backend_unavailable` when the event could not be started;
+   * Run the Worker's HTTP path for one request; `trace` is told what it runs on. Rejects with `backend_unavailable` when the event could not be started;
    * everything after that is told by the Running.
    */
   fetch(
@@ -143,12 +159,14 @@ export class Workers implements WorkerRuntime {
     head: RequestHead,
     body: RequestBody,
     depth = 0,
+    trace: Trace | null = null,
   ): Running<CellResponse> | Promise<Running<CellResponse>> {
     const cells = this.#draw(workerUid);
+    if (trace !== null) trace.version = cells.version;
     if (!cells.version.handlers.includes("fetch")) return settled(NOT_FOUND);
     const cell = cells.readyCell();
-    if (cell !== null) return this.#start(cell, head, body, depth);
-    return cells.acquire().then((acquired) => this.#start(acquired, head, body, depth));
+    if (cell !== null) return this.#start(cell, head, body, depth, trace);
+    return cells.acquire().then((acquired) => this.#start(acquired, head, body, depth, trace));
   }
 
   /** Run `scheduled` (or another event handler) of the Worker; `json` is its first argument (MW-45, MW-49). */
@@ -201,8 +219,18 @@ export class Workers implements WorkerRuntime {
     return cells;
   }
 
-  #start(cell: PooledCell, head: RequestHead, body: RequestBody, depth: number): Running<CellResponse> {
+  #start(
+    cell: PooledCell,
+    head: RequestHead,
+    body: RequestBody,
+    depth: number,
+    trace: Trace | null,
+  ): Running<CellResponse> {
     const running = cell.fetch(head, body);
+    if (trace !== null) {
+      trace.cell = this.#serials.get(cell) ?? 0;
+      trace.id = running.id;
+    }
     if (depth > 0) {
       const depths = this.#depths.get(cell) ?? new Map<number, number>();
       this.#depths.set(cell, depths);
@@ -211,6 +239,9 @@ export class Workers implements WorkerRuntime {
     }
     return running;
   }
+
+  /** The number of a cell within this run of the node: the first half of an invocation's name. */
+  readonly #serials = new WeakMap<PooledCell, number>();
 
   /** How deep in a chain of service calls an invocation is; absent: it came from outside. */
   readonly #depths = new WeakMap<PooledCell, Map<number, number>>();
@@ -232,24 +263,37 @@ export class Workers implements WorkerRuntime {
     const serial = ++this.#cellSerial;
     const cell: ThreadCell = this.#openCell(content, {
       call: (call) => this.#call(version, cell, call),
-      log: ({ invocation, level, message }) =>
-        this.#parts.workerLog.write({
-          atMs: this.#parts.clock.nowMs(),
-          space: version.space,
-          worker: version.workerName,
-          workerUid: version.workerUid,
-          version: version.versionName,
-          versionUid: version.versionUid,
-          invocation: invocation === 0 ? null : `${serial}-${invocation}`,
-          level,
-          message,
-        }),
+      log: ({ invocation, level, message, kind }) =>
+        this.#tell(version, kind, invocation === 0 ? null : `${serial}-${invocation}`, level, message),
     });
+    this.#serials.set(cell, serial);
     void cell.closed.then((reason) => {
-      if (reason !== "retired")
-        log.warn("a cell ended", { worker: version.workerName, version: version.versionUid, reason });
+      if (reason === "retired") return;
+      log.warn("a cell ended", { worker: version.workerName, version: version.versionUid, reason });
+      this.#tell(version, "error", null, "error", STOPPED[reason]);
     });
     return cell;
+  }
+
+  #tell(
+    version: VersionSpec,
+    kind: WorkerLogEntry["kind"],
+    invocation: string | null,
+    level: WorkerLogEntry["level"],
+    message: string,
+  ): void {
+    this.#parts.workerLog.write({
+      kind,
+      atMs: this.#parts.clock.nowMs(),
+      space: version.space,
+      worker: version.workerName,
+      workerUid: version.workerUid,
+      version: version.versionName,
+      versionUid: version.versionUid,
+      invocation,
+      level,
+      message,
+    });
   }
 
   #openCell(content: Loadable, owner: CellOwner): ThreadCell {

@@ -132,16 +132,17 @@ const formatLine = (args) => {
   return text.length > FORMAT_CHARS_MAX ? `${stringSlice(text, 0, FORMAT_CHARS_MAX)}…` : text;
 };
 
-/** Queue a log line for the invocation that is running (0: none). */
-const logLine = (level, text) => {
+/** Queue a log line for the invocation that is running (0: none); `source` is 0 for the console, 1 for what was thrown. */
+const logLine = (level, text, source = 0) => {
   const invocation = contextGetStore(contextStorage);
   const id = invocation === undefined ? 0 : invocation.id;
-  say(`[13,${id},"${level}",${JSONStringify(text)}]`);
+  say(`[13,${id},"${level}",${JSONStringify(text)},${source}]`);
 };
 
 const logError = (what, error) => {
   const stack = stackOf(error);
-  logLine("error", stack === "" ? `${what}: ${describeError(error)}` : `${what}: ${describeError(error)}\n${stack}`);
+  const text = `${what}: ${describeError(error)}`;
+  logLine("error", stack === "" ? text : `${text}\n${stack}`, 1);
 };
 
 const installConsole = () => {
