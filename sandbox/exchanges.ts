@@ -195,6 +195,8 @@ export class Exchanges {
     this.#exchanges.delete(id);
     exchange.settle?.reject(new HandlerFailed());
     exchange.pump?.stop();
+    // A cancelled invocation ends without a word about its body, and whoever reads it must not wait for ever.
+    exchange.intake?.break(new Error("the body broke off"));
     this.#calls.endOf(id);
     exchange.end();
     this.#noteDrained();
