@@ -1,7 +1,8 @@
 // A node: every object built once, bottom rung first. Reading this is reading the architecture.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Api, createApi } from "../../api/server.ts";
+import { lazyApi } from "../../api/lazy-api.ts";
+import type { Api } from "../../api/server.ts";
 import { DEFAULT_HOST_LIMITS, STANDARD_ROOT } from "../../api/host/host-config.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { NodeId, ShardId } from "../../base/ids.ts";
@@ -136,7 +137,7 @@ export async function openNode(parts: NodeParts): Promise<Node> {
     },
   });
   const origin = new URL(baseUrl).origin;
-  const api = createApi({
+  const api = lazyApi({
     control,
     principals,
     artifacts: new StoreUpload(artifacts),
