@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { reportFailure } from "./failure.ts";
+import { versionLine } from "./version.ts";
 
 interface Entry {
   readonly name: string;
@@ -59,9 +60,11 @@ export async function main(args: readonly string[]): Promise<number> {
 }
 
 async function programFor(args: readonly string[]): Promise<Command> {
+  // Whoever does not ask for it does not wait for git.
+  const asked = args.some((arg) => arg === "-V" || arg === "--version");
   const program = new Command("atoll")
     .description(packageJson.description)
-    .version(packageJson.version, "-V, --version", "print the version")
+    .version(asked ? versionLine() : packageJson.version, "-V, --version", "print the version")
     .showSuggestionAfterError();
   const words = args.filter((arg) => !arg.startsWith("-"));
   const wanted = words[0] === "help" ? words[1] : words[0];
