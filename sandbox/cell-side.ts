@@ -1,6 +1,6 @@
 // The cell's end of the protocol, whatever carries it: owns the realm, parses frames, accounts active time.
 import type { Channel, Frame } from "../base/channel.ts";
-import { LinkFault, Linker } from "./linker/linker.ts";
+import { evaluationFault, LinkFault, Linker, type RealmFailure } from "./linker/linker.ts";
 import { Outbox } from "./outbox.ts";
 import { BLOCK_BYTES_MIN, type LoadModule, type LoadResult, type LoadSpec, type Message, Op } from "./protocol.ts";
 import { openRealm, type Realm } from "./realm.ts";
@@ -14,15 +14,22 @@ export interface CellEnvironment {
   nonce(): string;
 }
 
+/**
+ * Text that may wait for the end of the turn before the realm is asked to hold back: a tenant that logs or calls in an
+ * endless loop must not make one giant frame for the host to parse.
+ */
+const WAITING_CHARS_MAX = 1_048_576;
+
 export class CellSide {
   readonly #outbox: Outbox;
   readonly #environment: CellEnvironment;
   #realm: Realm | null = null;
   #linker: Linker | null = null;
-  /** Active milliseconds by invocation since the last pong. */
+  /** Active milliseconds by invocation since the last pong; 0 stands for work outside of any. */
   readonly #activeMs = new Map<number, number>();
-  #spanStartMs = 0;
-  readonly #spanOf = new Set<number>();
+  /** For whom the realm works, and since when. */
+  #activeId: number | null = null;
+  #activeSinceMs = 0;
 
   constructor(channel: Channel, environment: CellEnvironment) {
     this.#outbox = new Outbox(channel);
@@ -30,9 +37,12 @@ export class CellSide {
   }
 
   receive(frame: Frame): void {
-    const messages = JSON.parse(frame.text) as Message[];
-    this.#openSpan();
-    for (const message of messages) this.#handle(message, frame.blocks);
+    for (const message of JSON.parse(frame.text) as Message[]) this.#handle(message, frame.blocks);
+  }
+
+  /** Something that tenant code threw reached the thread; `text` says what is safely known of it. */
+  logUncaught(text: string): void {
+    if (this.#room()) this.#outbox.push(JSON.stringify([Op.log, 0, "error", text]));
   }
 
   #handle(message: Message, blocks: readonly Uint8Array[]): void {
@@ -45,39 +55,39 @@ export class CellSide {
         return;
       case Op.chunk: {
         const [, id, inline, block] = message as unknown as [number, number, string | null, number];
-        this.#enter(id);
         this.#realm?.deliver(Op.chunk, id, inline ?? latin1(blocks[block]));
         return;
       }
       default: {
         const [op, id, a, b, c, d, e, f, g] = message as unknown as [number, number, ...(string | number)[]];
-        this.#enter(id);
         this.#realm?.deliver(op, id, a, b, c, d, e, f, g);
       }
     }
   }
 
-  // Everything that one frame sets in motion runs before the next macrotask: its duration is the active time of the
-  // invocations that the frame spoke of.
-  #openSpan(): void {
-    this.#spanStartMs = this.#environment.monotonicMs();
-    setImmediate(this.#closeSpan);
+  #enter(id: number | null): void {
+    const nowMs = this.#environment.monotonicMs();
+    if (this.#activeId !== null) {
+      const sumMs = this.#activeMs.get(this.#activeId) ?? 0;
+      this.#activeMs.set(this.#activeId, sumMs + nowMs - this.#activeSinceMs);
+    }
+    this.#activeId = id;
+    this.#activeSinceMs = nowMs;
   }
 
-  readonly #closeSpan = (): void => {
-    if (this.#spanOf.size === 0) return;
-    const share = (this.#environment.monotonicMs() - this.#spanStartMs) / this.#spanOf.size;
-    for (const id of this.#spanOf) this.#activeMs.set(id, (this.#activeMs.get(id) ?? 0) + share);
-    this.#spanOf.clear();
-  };
-
-  #enter(id: number): void {
-    if (id > 0) this.#spanOf.add(id);
+  #room(): boolean {
+    return this.#outbox.waitingChars < WAITING_CHARS_MAX;
   }
 
   #pong(n: number): void {
-    const active = [...this.#activeMs].filter(([, ms]) => ms >= 1).map(([id, ms]) => [id, Math.round(ms)]);
-    this.#activeMs.clear();
+    const active: [number, number][] = [];
+    for (const [id, ms] of this.#activeMs) {
+      if (ms < 1) continue;
+      active.push([id, Math.round(ms)]);
+      this.#activeMs.delete(id);
+    }
+    // What is too little to tell is kept for later, but not for ever.
+    if (this.#activeMs.size > 1_000) this.#activeMs.clear();
     this.#outbox.push(JSON.stringify([Op.pong, n, this.#environment.heapBytes(), active]));
     // Answer at once: a pong that waits behind work would read as a blocked cell.
     this.#outbox.flush();
@@ -101,7 +111,10 @@ export class CellSide {
       {
         say: (text) => this.#outbox.push(text),
         sayChunk: (id, text) => this.#sayChunk(id, text),
-        importModule: (importer, specifier, type, answer) => void this.#import(importer, specifier, type, answer),
+        importModule: (importer, specifier, type) => this.#prepareImport(importer, specifier, type),
+        room: () => this.#room(),
+        enter: (id) => this.#enter(id),
+        leave: () => this.#enter(null),
       },
       `atoll:${this.#environment.nonce()}`,
     );
@@ -110,26 +123,25 @@ export class CellSide {
     if (!spec.inspect) {
       realm.installEnv(spec.vars, JSON.stringify(spec.secrets), JSON.stringify(spec.services));
     }
-    await this.#linker.evaluate(spec.entrypoint);
-    const described = JSON.parse(realm.describeExports(spec.entrypoint)) as
+    const { path, chain } = this.#linker.prepare(spec.entrypoint);
+    const described = await new Promise<string>((resolve) => {
+      realm.evaluateEntrypoint(path, JSON.stringify(chain), resolve);
+    });
+    const result = JSON.parse(described) as
       | { handlers: string[]; classes: { name: string; methods: string[] }[] }
-      | { name: string; message: string };
-    if ("handlers" in described) return { ok: true, handlers: described.handlers, classes: described.classes };
-    const code = described.name === "default_export_invalid" ? "default_export_invalid" : "module_evaluation_failed";
-    return { ok: false, code, message: described.message };
+      | RealmFailure;
+    if ("handlers" in result) return { ok: true, handlers: result.handlers, classes: result.classes };
+    if (result.name === "default_export_invalid") return { ok: false, code: result.name, message: result.message };
+    throw evaluationFault(result);
   }
 
-  async #import(
-    importer: string,
-    specifier: string,
-    type: string,
-    answer: (path: string, name: string, message: string) => void,
-  ): Promise<void> {
+  #prepareImport(importer: string, specifier: string, type: string): string {
     try {
-      answer((await this.#linker?.import(importer, specifier, type)) ?? "", "module_not_found", "no module");
+      return JSON.stringify(this.#linker?.prepareImport(importer, specifier, type));
     } catch (error) {
-      if (!(error instanceof LinkFault)) answer("", "Error", "the module could not be loaded");
-      else answer("", error.code === "module_syntax_error" ? "SyntaxError" : error.code, error.message);
+      if (!(error instanceof LinkFault)) return '{"name":"Error","message":"the module could not be loaded"}';
+      const name = error.code === "module_syntax_error" ? "SyntaxError" : error.code;
+      return JSON.stringify({ name, message: error.message });
     }
   }
 

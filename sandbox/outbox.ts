@@ -9,6 +9,7 @@ export class Outbox {
   #texts: string[] = [];
   #blocks: Uint8Array[] = [];
   #scheduled = false;
+  #waitingChars = 0;
 
   constructor(channel: Channel) {
     this.#channel = channel;
@@ -16,11 +17,17 @@ export class Outbox {
 
   /** Queue a message given as its JSON text. */
   push(text: string): void {
-    this.#texts.push(text);
     if (!this.#scheduled) {
-      this.#scheduled = true;
       setImmediate(this.#flush);
+      this.#scheduled = true;
     }
+    this.#texts.push(text);
+    this.#waitingChars += text.length;
+  }
+
+  /** Characters of text that wait to be sent. */
+  get waitingChars(): number {
+    return this.#waitingChars;
   }
 
   /** Queue a block; the returned index goes into the message pushed next. */
@@ -39,6 +46,7 @@ export class Outbox {
     const frame = { text: `[${this.#texts.join(",")}]`, blocks: this.#blocks };
     this.#texts = [];
     this.#blocks = [];
+    this.#waitingChars = 0;
     this.#channel.send(frame);
   };
 }

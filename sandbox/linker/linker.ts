@@ -1,8 +1,8 @@
-// Builds a Version's module graph inside a realm: resolves by our rules, links, and evaluates in the order of the
-// language. The same code serves the graph of the entrypoint and every dynamic import.
+// Builds a Version's module graph inside a realm: resolves by our rules, compiles and links, and says how to evaluate.
+// The same code serves the graph of the entrypoint and every dynamic import.
 import type { LoadModule } from "../protocol.ts";
 import type { Realm } from "../realm.ts";
-import { evaluationOrder } from "./order.ts";
+import { hasCycle, reachable } from "./order.ts";
 import { attributeAgrees, type ModuleKind, resolveSpecifier } from "./resolve.ts";
 
 /** Why a graph cannot be used; `code` is an InspectionFault or, for dynamic imports, the rejecting error's name. */
@@ -16,10 +16,17 @@ export class LinkFault extends Error {
   }
 }
 
-interface RealmFailure {
+export interface RealmFailure {
   readonly name: string;
   readonly message: string;
   readonly stack: string;
+}
+
+/** A graph that is ready for evaluation. */
+export interface Prepared {
+  readonly path: string;
+  /** What the engine has to enter before `path`; empty for a graph without cycles. */
+  readonly chain: readonly string[];
 }
 
 /** Content of a module as the realm takes it: text, or bytes as latin1. */
@@ -33,6 +40,9 @@ export class Linker {
   /** Paths that are compiled in the realm, with the paths that their static imports resolved to. */
   readonly #imports = new Map<string, readonly string[]>();
   readonly #linked = new Set<string>();
+  /** A module that was found faulty once is not looked at again. */
+  readonly #faults = new Map<string, LinkFault>();
+  readonly #importsOf = (path: string): readonly string[] => this.#imports.get(path) ?? [];
 
   constructor(realm: Realm, modules: readonly LoadModule[], content: ModuleContent) {
     this.#realm = realm;
@@ -41,18 +51,18 @@ export class Linker {
     this.#kinds = new Map(modules.map((module) => [module.path, module.kind]));
   }
 
-  /** Define, link and evaluate the graph below `path`. Rejects with LinkFault. */
-  async evaluate(path: string): Promise<void> {
+  /** Compile and link the graph below the manifest path `path`. Throws LinkFault. */
+  prepare(path: string): Prepared {
     this.#define(path);
-    this.#link(path);
-    await this.#run(path);
+    const modules = reachable(path, this.#importsOf);
+    const cyclic = hasCycle(path, this.#importsOf);
+    this.#link(path, modules, cyclic);
+    return { path, chain: cyclic ? modules.slice(1) : [] };
   }
 
-  /** `import(specifier)` in `importer`: the path of the evaluated module; rejects with LinkFault (MW-42). */
-  async import(importer: string, specifier: string, type: string): Promise<string> {
-    const path = this.#resolve(specifier, importer, type);
-    await this.evaluate(path);
-    return path;
+  /** `import(specifier)` in `importer`. Throws LinkFault (MW-42). */
+  prepareImport(importer: string, specifier: string, type: string): Prepared {
+    return this.prepare(this.#resolve(specifier, importer, type));
   }
 
   #resolve(specifier: string, importer: string, type: string): string {
@@ -76,56 +86,53 @@ export class Linker {
       if (seen.has(next)) continue;
       seen.add(next);
       if (!this.#imports.has(next)) this.#compile(next);
-      pending.push(...(this.#imports.get(next) ?? []));
+      pending.push(...this.#importsOf(next));
     }
   }
 
   #compile(path: string): void {
+    const known = this.#faults.get(path);
+    if (known !== undefined) throw known;
+    try {
+      this.#imports.set(path, this.#compileNew(path));
+    } catch (error) {
+      if (error instanceof LinkFault) this.#faults.set(path, error);
+      throw error;
+    }
+  }
+
+  #compileNew(path: string): readonly string[] {
     const module = this.#modules.get(path);
     if (module === undefined) throw new LinkFault("module_not_found", `no module at ${JSON.stringify(path)}`);
     const parsed = JSON.parse(this.#realm.defineModule(path, module.kind, this.#content(module))) as
       | RealmFailure
       | [string, string][];
-    if (!Array.isArray(parsed)) {
-      const code = module.kind === "javascript" ? "module_syntax_error" : "module_invalid";
-      throw new LinkFault(code, `${path}: ${parsed.message}`);
-    }
-    this.#imports.set(
-      path,
-      parsed.map(([specifier, type]) => this.#resolve(specifier, path, type)),
-    );
+    if (Array.isArray(parsed)) return parsed.map(([specifier, type]) => this.#resolve(specifier, path, type));
+    const code = module.kind === "javascript" ? "module_syntax_error" : "module_invalid";
+    throw new LinkFault(code, `${path}: ${parsed.message}`);
   }
 
-  #link(root: string): void {
-    const fresh = this.#reachable(root).filter((path) => !this.#linked.has(path));
+  #link(root: string, modules: readonly string[], cyclic: boolean): void {
+    const fresh = modules.filter((path) => !this.#linked.has(path));
     for (const path of fresh) {
       this.#linked.add(path);
       if (this.#kinds.get(path) === "javascript") {
-        this.#realm.linkModule(path, (this.#imports.get(path) ?? []).join("\0"));
+        this.#realm.linkModule(path, this.#importsOf(path).join("\0"), cyclic);
       }
     }
     if (fresh.length === 0 || this.#kinds.get(root) !== "javascript") return;
     const result = this.#realm.instantiateModule(root);
-    if (result !== "") throw fault("module_syntax_error", result);
-  }
-
-  #reachable(root: string): string[] {
-    const found = new Set([root]);
-    for (const path of found) for (const target of this.#imports.get(path) ?? []) found.add(target);
-    return [...found];
-  }
-
-  async #run(root: string): Promise<void> {
-    const components = evaluationOrder(root, (path) => this.#imports.get(path) ?? []).map((one) => one.members);
-    const result = await new Promise<string>((resolve) => {
-      this.#realm.evaluateComponents(JSON.stringify(components), resolve);
-    });
-    if (result !== "") throw fault("module_evaluation_failed", result);
+    if (result === "") return;
+    // An import of a name that nobody exports; it stays so, whoever asks again.
+    const fault = new LinkFault("module_syntax_error", (JSON.parse(result) as RealmFailure).message);
+    this.#faults.set(root, fault);
+    this.#imports.delete(root);
+    throw fault;
   }
 }
 
-function fault(code: string, json: string): LinkFault {
-  const failure = JSON.parse(json) as RealmFailure;
+/** What evaluation threw, as the realm told it. */
+export function evaluationFault(failure: RealmFailure): LinkFault {
   const where = failure.stack === "" ? "" : `\n${failure.stack}`;
-  return new LinkFault(code, failure.message + where);
+  return new LinkFault("module_evaluation_failed", failure.message + where);
 }

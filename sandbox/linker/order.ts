@@ -1,60 +1,39 @@
-// In which order a module graph has to be evaluated. The engine's own evaluation walks a graph rightly from a given
-// module, but its driver enters a cycle at the wrong member; so we hand it the strongly connected components one by
-// one, dependencies first, each with the member that the specification would enter first (MW-43).
+// What the engine has to be told about a module graph before it evaluates it in the order of the language (MW-43): the
+// graph's cycles confuse its driver, and then it needs the list of all modules; see evaluateGraph in the realm.
 
-export interface Component {
-  /** The member reached first by a depth-first walk in source order: evaluation has to start here. */
-  readonly entry: string;
-  /** All members, `entry` first, in the order of the walk. */
-  readonly members: readonly string[];
-  /** True when the component is a real cycle: several members, or one that imports itself. */
-  readonly cyclic: boolean;
+/** Everything reachable from `root` over static imports, `root` first, in the order of a depth-first walk. */
+export function reachable(root: string, importsOf: (path: string) => readonly string[]): string[] {
+  return walk(root, importsOf).found;
 }
 
-/**
- * Tarjan's algorithm over the static imports reachable from `root`. Components come dependencies first.
- * Iterative, because a hostile bundle may chain 512 modules.
- */
-export function evaluationOrder(root: string, importsOf: (path: string) => readonly string[]): Component[] {
-  const index = new Map<string, number>();
-  const low = new Map<string, number>();
-  const onStack = new Set<string>();
-  const stack: string[] = [];
-  const components: Component[] = [];
-  const frames: { path: string; imports: readonly string[]; next: number }[] = [];
+/** True when some module of the graph below `root` imports itself, directly or through others. */
+export function hasCycle(root: string, importsOf: (path: string) => readonly string[]): boolean {
+  return walk(root, importsOf).cyclic;
+}
 
+/** Iterative, because a hostile bundle may chain 512 modules. */
+function walk(
+  root: string,
+  importsOf: (path: string) => readonly string[],
+): { readonly found: string[]; readonly cyclic: boolean } {
+  const found = new Set<string>();
+  /** Modules whose imports are being walked: meeting one of them again closes a cycle. */
+  const open = new Set<string>();
+  const frames: { readonly path: string; readonly imports: readonly string[]; next: number }[] = [];
+  let cyclic = false;
   const enter = (path: string): void => {
-    index.set(path, index.size);
-    low.set(path, index.get(path) ?? 0);
-    stack.push(path);
-    onStack.add(path);
+    found.add(path);
+    open.add(path);
     frames.push({ path, imports: importsOf(path), next: 0 });
   };
-
-  const leave = (path: string, imports: readonly string[]): void => {
-    if (low.get(path) !== index.get(path)) return;
-    const members = stack.splice(stack.lastIndexOf(path));
-    for (const member of members) onStack.delete(member);
-    components.push({ entry: path, members, cyclic: members.length > 1 || imports.includes(path) });
-  };
-
-  const lower = (path: string, bound: number): void => {
-    low.set(path, Math.min(low.get(path) ?? bound, bound));
-  };
-
   enter(root);
   for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
     const target = frame.imports[frame.next++];
     if (target === undefined) {
+      open.delete(frame.path);
       frames.pop();
-      leave(frame.path, frame.imports);
-      const parent = frames.at(-1);
-      if (parent !== undefined) lower(parent.path, low.get(frame.path) ?? 0);
-    } else if (!index.has(target)) {
-      enter(target);
-    } else if (onStack.has(target)) {
-      lower(frame.path, index.get(target) ?? 0);
-    }
+    } else if (open.has(target)) cyclic = true;
+    else if (!found.has(target)) enter(target);
   }
-  return components;
+  return { found: [...found], cyclic };
 }

@@ -2,13 +2,15 @@
 
 const BODY_WINDOW_BYTES = 262144;
 const CHUNK_BYTES_MAX = 131072;
+const INLINE_BODY_BYTES_MAX = 16384;
+const HEAD_CHARS_MAX = 262144;
 
 const incomings = new NativeMap(); // exchange id -> record of a body that the host sends us
 const pumps = new NativeMap(); // exchange id -> record of a body that we send to the host
 
-/** A stream of the bytes that the host sends for exchange `id`. */
-const openIncoming = (id) => {
-  const body = { __proto__: null, controller: undefined, unacknowledged: 0, stream: undefined };
+/** A stream of the bytes that the host sends for exchange `id`; `closed` runs when nothing more will come. */
+const openIncoming = (id, owner, closed) => {
+  const body = { __proto__: null, owner, controller: undefined, unacknowledged: 0, stream: undefined, closed };
   const source = {
     __proto__: null,
     start(controller) {
@@ -20,14 +22,22 @@ const openIncoming = (id) => {
       body.unacknowledged = 0;
     },
     cancel() {
-      mapDelete(incomings, id);
-      say(`[7,${id}]`);
+      if (takeIncoming(id) !== undefined) say(`[7,${id}]`);
     },
   };
   // The queue holds at most one window, because credit is granted only when the consumer asks for more.
   body.stream = new NativeReadableStream(source, { __proto__: null, highWaterMark: 0 });
   mapSet(incomings, id, body);
   return body.stream;
+};
+
+/** Remove the record of a body to which nothing more will come. */
+const takeIncoming = (id) => {
+  const body = mapGet(incomings, id);
+  if (body === undefined) return undefined;
+  mapDelete(incomings, id);
+  body.closed();
+  return body;
 };
 
 const takeChunk = (id, latin1) => {
@@ -38,17 +48,13 @@ const takeChunk = (id, latin1) => {
 };
 
 const endIncoming = (id) => {
-  const body = mapGet(incomings, id);
-  if (body === undefined) return;
-  mapDelete(incomings, id);
-  controllerClose(body.controller);
+  const body = takeIncoming(id);
+  if (body !== undefined) controllerClose(body.controller);
 };
 
 const breakIncoming = (id, error) => {
-  const body = mapGet(incomings, id);
-  if (body === undefined) return;
-  mapDelete(incomings, id);
-  controllerError(body.controller, error);
+  const body = takeIncoming(id);
+  if (body !== undefined) controllerError(body.controller, error);
 };
 
 const toBytes = (value) => {
@@ -60,8 +66,16 @@ const toBytes = (value) => {
   return new NativeUint8Array(value);
 };
 
-const openPump = (id) => {
-  const pump = { __proto__: null, credit: BODY_WINDOW_BYTES, wake: undefined, stopped: false, reader: undefined };
+const openPump = (id, owner) => {
+  const pump = {
+    __proto__: null,
+    owner,
+    credit: BODY_WINDOW_BYTES,
+    wake: undefined,
+    // Whoever wanted the answer may have gone before there was one.
+    stopped: id > 0 && owner.aborted,
+    reader: undefined,
+  };
   mapSet(pumps, id, pump);
   return pump;
 };
@@ -84,21 +98,22 @@ const pumpBytes = async (id, pump, bytes) => {
 };
 
 /** Send a whole stream as the body of exchange `id`. Never rejects; `then` runs when nothing more will be sent. */
-const pumpStream = async (id, stream, then) => {
-  const pump = openPump(id);
+const pumpStream = async (id, owner, stream, then) => {
+  const pump = openPump(id, owner);
   try {
     pump.reader = streamGetReader(stream);
-    for (;;) {
+    if (pump.stopped) ignoreRejection(readerCancel(pump.reader, undefined));
+    while (!pump.stopped) {
       const result = await readerRead(pump.reader);
       if (pump.stopped || result.done === true) break;
       await pumpBytes(id, pump, toBytes(result.value));
-      if (pump.stopped) break;
     }
     if (!pump.stopped) say(`[4,${id}]`);
   } catch (error) {
     if (!pump.stopped) {
-      logError("Response body failed", error);
+      logError(id > 0 ? "Response body failed" : "Request body failed", error);
       say(`[5,${id},"the body failed"]`);
+      if (pump.reader !== undefined) ignoreRejection(readerCancel(pump.reader, error));
     }
   }
   mapDelete(pumps, id);
@@ -106,8 +121,8 @@ const pumpStream = async (id, stream, then) => {
 };
 
 /** Send bytes that are all there already. */
-const pumpWhole = async (id, bytes, then) => {
-  const pump = openPump(id);
+const pumpWhole = async (id, owner, bytes, then) => {
+  const pump = openPump(id, owner);
   await pumpBytes(id, pump, bytes);
   if (!pump.stopped) say(`[4,${id}]`);
   mapDelete(pumps, id);

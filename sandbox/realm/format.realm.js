@@ -39,10 +39,22 @@ const cleanStack = (stack) => {
     let end = stringIndexOf(stack, "\n", start);
     if (end < 0) end = stack.length;
     const line = stringSlice(stack, start, end);
-    if (stringIndexOf(line, "worker:///", 0) >= 0) clean = clean === "" ? line : `${clean}\n${line}`;
+    if (stringIndexOf(line, "worker:///", 0) >= 0)
+      clean = clean === "" ? unshiftColumn(line) : `${clean}\n${unshiftColumn(line)}`;
     start = end + 1;
   }
   return clean;
+};
+
+/** Our import stands before the first line of each module; see compile. */
+const unshiftColumn = (line) => {
+  const end = line[line.length - 1] === ")" ? line.length - 1 : line.length;
+  let colon = end - 1;
+  while (colon > 0 && line[colon] >= "0" && line[colon] <= "9") colon--;
+  if (line[colon] !== ":" || line[colon - 1] !== "1" || line[colon - 2] !== ":") return line;
+  const column = NativeNumber(stringSlice(line, colon + 1, end)) - SHADOWING_IMPORT.length;
+  if (!(column > 0)) return line;
+  return `${stringSlice(line, 0, colon + 1)}${numberToString(column)}${stringSlice(line, end, line.length)}`;
 };
 
 const formatObject = (value, depth, seen) => {
@@ -132,8 +144,12 @@ const formatLine = (args) => {
   return text.length > FORMAT_CHARS_MAX ? `${stringSlice(text, 0, FORMAT_CHARS_MAX)}…` : text;
 };
 
-/** Queue a log line for the invocation that is running (0: none); `source` is 0 for the console, 1 for what was thrown. */
+/**
+ * Queue a log line for the invocation that is running (0: none); `source` is 0 for the console, 1 for what was thrown.
+ * Lines are lost when the host has no room for more in this turn.
+ */
 const logLine = (level, text, source = 0) => {
+  if (!room()) return;
   const invocation = contextGetStore(contextStorage);
   const id = invocation === undefined ? 0 : invocation.id;
   say(`[13,${id},"${level}",${JSONStringify(text)},${source}]`);

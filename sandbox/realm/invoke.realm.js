@@ -1,6 +1,5 @@
 // Part 7: running a Version's handlers.
 
-const INLINE_BODY_BYTES_MAX = 16384;
 const HANDLER_NAMES = ["fetch", "scheduled", "queue"];
 
 const handlers = new NativeMap(); // handler name -> function
@@ -52,6 +51,8 @@ const installResponse = () => {
   hide(globalThis, "Response", Response);
 };
 
+const EXPORTS_CHARS_MAX = 262144;
+
 /** The default export and the declared handlers; JSON of what the graph exports (MW-20, MW-A6), or a failure object. */
 const describeExports = (path) => {
   try {
@@ -70,6 +71,7 @@ const describeExports = (path) => {
         const methods = classMethods(value);
         if (methods === undefined) continue;
         classes += `${classes === "" ? "" : ","}{"name":${JSONStringify(names[i])},"methods":[${methods}]}`;
+        if (classes.length > EXPORTS_CHARS_MAX) throw new NativeRangeError("the entry module exports too much");
       }
     }
     if (!plain)
@@ -81,7 +83,8 @@ const describeExports = (path) => {
 };
 
 const isPlainObject = (value) => {
-  if (typeof value !== "object" || value === null || ArrayIsArray(value)) return false;
+  // A proxy answers as it likes and as often as it likes; it is no plain object.
+  if (typeof value !== "object" || value === null || isProxy(value) || ArrayIsArray(value)) return false;
   const prototype = ReflectGetPrototypeOf(value);
   return prototype === null || prototype === ObjectPrototype;
 };
@@ -100,10 +103,12 @@ const collectHandlers = (object) => {
 
 /** Names of the methods of a class as JSON strings; undefined when the function cannot be constructed. */
 const classMethods = (constructor) => {
+  if (isProxy(constructor)) return undefined;
   let prototype = dataProperty(constructor, "prototype");
   if (typeof prototype !== "object" || prototype === null) return undefined;
   let text = "";
   for (let depth = 0; depth < 16 && prototype !== null && prototype !== ObjectPrototype; depth++) {
+    if (isProxy(prototype)) break;
     const keys = ReflectOwnKeys(prototype);
     for (let i = 0; i < keys.length && i < 256; i++) {
       if (typeof keys[i] !== "string" || keys[i] === "constructor") continue;
@@ -133,7 +138,9 @@ const openInvocation = (id) => {
     __proto__: null,
     id,
     abort: new NativeAbortController(),
+    aborted: false,
     pending: 1, // the handler and its response count as one piece of work
+    calls: undefined, // those that have something open
     context: undefined,
   };
   invocation.context = {
@@ -159,8 +166,11 @@ const follow = async (invocation, promise) => {
 
 const release = (invocation) => {
   if (--invocation.pending > 0) return;
-  mapDelete(invocations, invocation.id);
-  say(`[10,${invocation.id}]`);
+  const id = invocation.id;
+  mapDelete(invocations, id);
+  breakIncoming(id, new NativeTypeError("the event of this request has ended"));
+  breakCallsOf(invocation);
+  say(`[10,${id}]`);
 };
 
 const runFetch = async (invocation, method, url, headers, bodyKind, inline) => {
@@ -170,7 +180,7 @@ const runFetch = async (invocation, method, url, headers, bodyKind, inline) => {
   try {
     let body;
     if (bodyKind === 1) body = bytesOfLatin1(inline);
-    else if (bodyKind === 2) body = openIncoming(id);
+    else if (bodyKind === 2) body = openIncoming(id, invocation, () => {});
     const request = new NativeRequest(url, {
       __proto__: null,
       method,
@@ -196,6 +206,7 @@ const runFetch = async (invocation, method, url, headers, bodyKind, inline) => {
 const sendResponse = async (invocation, response, status) => {
   const id = invocation.id;
   const head = `[8,${id},${status},${JSONStringify(responseStatusText(response))},${JSONStringify(flattenHeaders(responseHeaders(response)))}`;
+  if (head.length > HEAD_CHARS_MAX) throw new NativeRangeError("the headers of the response are too large");
   const kind = BodyMark.of(response);
   if (kind === 0) {
     say(`${head},0]`);
@@ -211,7 +222,7 @@ const sendResponse = async (invocation, response, status) => {
       release(invocation);
     } else {
       say(`${head},2,"",${length}]`);
-      pumpWhole(id, bytes, () => release(invocation));
+      pumpWhole(id, invocation, bytes, () => release(invocation));
     }
     return;
   }
@@ -223,7 +234,7 @@ const sendResponse = async (invocation, response, status) => {
   }
   if (streamLocked(stream)) throw new NativeTypeError("the Response's body is locked");
   say(`${head},2]`);
-  pumpStream(id, stream, () => release(invocation));
+  pumpStream(id, invocation, stream, () => release(invocation));
 };
 
 /** `scheduled`: no response; failure is observed as failure (MW-49). */
@@ -239,15 +250,39 @@ const runEvent = async (invocation, handler, json) => {
 };
 
 const abortInvocation = (id) => {
+  const invocation = mapGet(invocations, id);
+  if (invocation === undefined) return;
   const reason = new NativeDOMException("The client went away", "AbortError");
+  invocation.aborted = true;
   breakIncoming(id, reason);
   stopPump(id, reason);
-  const invocation = mapGet(invocations, id);
-  if (invocation !== undefined) abortControllerAbort(invocation.abort, reason);
+  abortControllerAbort(invocation.abort, reason);
 };
 
-// Messages wait in a linked list and run from a microtask of the realm: so no frame of the host is below tenant code on
-// any stack, and a host call never runs tenant code before it returns.
+/** The invocation on whose behalf exchange `id` runs; undefined when nothing of it is open any more. */
+const ownerOf = (id) => {
+  if (id > 0) return mapGet(invocations, id);
+  const record = mapGet(calls, id) ?? mapGet(incomings, id) ?? mapGet(pumps, id);
+  return record === undefined ? undefined : record.owner;
+};
+
+/**
+ * Run a task on behalf of invocation `id` (0: of none) together with all that follows from it before the next task, so
+ * that the host knows who used the time.
+ */
+const work = (id, task) => {
+  enter(id);
+  try {
+    task();
+  } catch (error) {
+    reportUncaught(error);
+  }
+  drainMicrotasks();
+  leave();
+};
+
+// Messages wait in a linked list and run from a task of the realm: so no frame of the host is below tenant code on any
+// stack, and a host call never runs tenant code before it returns.
 let firstMessage = null;
 let lastMessage = null;
 
@@ -255,7 +290,7 @@ const deliver = (op, id, a, b, c, d, e, f, g) => {
   const message = { __proto__: null, op, id, a, b, c, d, e, f, g, next: null };
   if (lastMessage === null) {
     firstMessage = message;
-    nativeQueueMicrotask(drainMessages);
+    nativeSetImmediate(drainMessages);
   } else {
     lastMessage.next = message;
   }
@@ -263,31 +298,39 @@ const deliver = (op, id, a, b, c, d, e, f, g) => {
 };
 
 const drainMessages = () => {
-  for (let message = firstMessage; message !== null; message = message.next) {
+  let message = firstMessage;
+  firstMessage = null;
+  lastMessage = null;
+  for (; message !== null; message = message.next) {
     try {
       handleMessage(message);
     } catch (error) {
       logError("internal error in the realm", error);
     }
+    drainMicrotasks();
   }
-  firstMessage = null;
-  lastMessage = null;
+  leave();
 };
 
 const handleMessage = (m) => {
+  if (m.op === 0 || m.op === 1) {
+    enter(m.id);
+    const invocation = openInvocation(m.id);
+    contextRun(contextStorage, invocation, () => {
+      if (m.op === 0) runFetch(invocation, m.a, m.b, m.c, m.d, m.e);
+      else runEvent(invocation, m.a, m.b);
+    });
+    return;
+  }
+  const owner = ownerOf(m.id);
+  if (owner === undefined) return;
+  enter(owner.id);
+  contextRun(contextStorage, owner, () => handleExchange(m));
+};
+
+/** A message about an exchange that is under way. */
+const handleExchange = (m) => {
   switch (m.op) {
-    case 0:
-      {
-        const invocation = openInvocation(m.id);
-        contextRun(contextStorage, invocation, () => runFetch(invocation, m.a, m.b, m.c, m.d, m.e));
-      }
-      break;
-    case 1:
-      {
-        const invocation = openInvocation(m.id);
-        contextRun(contextStorage, invocation, () => runEvent(invocation, m.a, m.b));
-      }
-      break;
     case 2:
       abortInvocation(m.id);
       break;

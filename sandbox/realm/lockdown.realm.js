@@ -162,25 +162,14 @@ const forbidCodeFromStrings = () => {
   });
 };
 
-/** The vm classes stay in the bootstrap: nothing that tenant code can hold leads back to their constructors. */
-const sealModuleClasses = () => {
-  const native = new SourceTextModule("");
-  let prototype = ReflectGetPrototypeOf(native);
-  const symbols = ReflectOwnKeys(native);
-  for (let i = 0; i < symbols.length; i++) {
-    if (typeof symbols[i] !== "symbol") continue;
-    const inner = native[symbols[i]];
-    if (typeof inner === "object" && inner !== null) {
-      const innerPrototype = ReflectGetPrototypeOf(inner);
-      if (innerPrototype !== null && innerPrototype !== ObjectPrototype)
-        ReflectDeleteProperty(innerPrototype, "constructor");
-    }
-  }
-  while (prototype !== null && prototype !== ObjectPrototype) {
-    ReflectDeleteProperty(prototype, "constructor");
-    prototype = ReflectGetPrototypeOf(prototype);
-  }
-  ReflectDeleteProperty(SyntheticModule.prototype, "constructor");
+/** An error that nobody caught, for example in an event listener, would end the thread. */
+const guardUncaught = () => {
+  nodeProcess.on("uncaughtException", (error) => reportUncaught(error));
+};
+
+/** Module records stay in the bootstrap, and should one get out, nothing leads from it to their constructor. */
+const sealModuleRecords = () => {
+  ReflectDeleteProperty(ModuleRecord.prototype, "constructor");
 };
 
 const trimWebClasses = () => {
@@ -222,21 +211,24 @@ const guardEventTarget = () => {
   hide(EventTarget.prototype, "dispatchEvent", guard(nativeDispatchEvent));
 };
 
+/** A timer belongs to the invocation that set it, and goes with it; see `work` for the accounts. */
 const installTimers = () => {
   const timers = new NativeMap();
   let lastTimer = 0;
   const start = (name, callback, delay, args, repeat) => {
     if (typeof callback !== "function") throw new NativeTypeError(`${name} needs a function`);
+    const owner = contextGetStore(contextStorage);
+    const number = NativeNumber(delay);
+    const wait = number > 0 ? MathMin(number, 2147483647) : 0;
     const id = ++lastTimer;
-    const wait = MathMin(NativeNumber(delay) > 0 ? NativeNumber(delay) : 0, 2147483647);
+    const call = () => {
+      ReflectApply(callback, undefined, args);
+    };
     const fire = () => {
-      if (repeat) mapSet(timers, id, nativeSetTimeout(fire, wait));
+      if (repeat && (owner === undefined || owner.pending > 0)) mapSet(timers, id, nativeSetTimeout(fire, wait));
       else mapDelete(timers, id);
-      try {
-        ReflectApply(callback, undefined, args);
-      } catch (error) {
-        reportUncaught(error);
-      }
+      if (owner === undefined) work(0, call);
+      else if (owner.pending > 0) work(owner.id, call);
     };
     mapSet(timers, id, nativeSetTimeout(fire, wait));
     return id;

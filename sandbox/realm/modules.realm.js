@@ -1,20 +1,36 @@
 // Part 6: the pieces of the module linker that must live in the realm. The graph itself is the linker's business
 // (sandbox/linker): it asks for modules to be compiled, linked and evaluated by path, and gets text back.
+//
+// The engine's module records are used without the classes that node:vm wraps around them: those read options that a
+// tenant could plant on Object.prototype (a planted `sourceText` would be compiled with a loader that reaches built-in
+// modules). Here nothing but positional arguments is read.
 
 const modules = new NativeMap(); // manifest path -> record
-const moduleLinkRequests = uncurry1(SourceTextModule.prototype.linkRequests);
-const moduleInstantiate = uncurry0(SourceTextModule.prototype.instantiate);
-const moduleEvaluate = uncurry0(SourceTextModule.prototype.evaluate);
-const moduleRequests = getterOf(SourceTextModule.prototype, "moduleRequests");
-const moduleNamespace = getterOf(ReflectGetPrototypeOf(SourceTextModule.prototype), "namespace");
-const syntheticSetExport = uncurry2(SyntheticModule.prototype.setExport);
+const moduleCreateRecord = uncurry0(ModuleRecord.prototype.createModuleRecord);
+const moduleLink = uncurry3(ModuleRecord.prototype.link);
+const moduleInstantiate = uncurry0(ModuleRecord.prototype.instantiate);
+const moduleEvaluate = uncurry2(ModuleRecord.prototype.evaluate);
+const moduleStatus = uncurry0(ModuleRecord.prototype.getStatus);
+const moduleError = uncurry0(ModuleRecord.prototype.getError);
+const moduleNamespace = uncurry0(ModuleRecord.prototype.getNamespace);
+const moduleSetExport = uncurry2(ModuleRecord.prototype.setExport);
+
+/** The engine hands this to callbacks as the module's owner; it says nothing. */
+const nobody = ObjectFreeze({ __proto__: null });
+
+const ERROR_CHARS_MAX = 4096;
 
 const failure = (error) =>
-  `{"name":${JSONStringify(errorName(error))},"message":${JSONStringify(describeError(error))},"stack":${JSONStringify(stackOf(error))}}`;
+  `{"name":${JSONStringify(clip(errorName(error)))},"message":${JSONStringify(clip(describeError(error)))},` +
+  `"stack":${JSONStringify(clip(stackOf(error)))}}`;
+
+const clip = (text) => (text.length > ERROR_CHARS_MAX ? `${stringSlice(text, 0, ERROR_CHARS_MAX)}…` : text);
 
 const errorName = (error) => {
   try {
-    return typeof error === "object" && error !== null && typeof error.name === "string" ? error.name : "";
+    if (typeof error !== "object" || error === null) return "";
+    const name = error.name;
+    return typeof name === "string" ? name : "";
   } catch {
     return "";
   }
@@ -22,115 +38,158 @@ const errorName = (error) => {
 
 /** A module whose default export is `value`; `atEvaluation` runs when the engine evaluates it. */
 const valueModule = (value, atEvaluation) => {
-  const module = new SyntheticModule(["default"], function () {
-    syntheticSetExport(this, "default", value);
-    atEvaluation();
-  });
-  hide(module, "then", undefined);
+  const module = new ModuleRecord(
+    "atoll:value",
+    undefined,
+    ["default"],
+    () => {
+      moduleSetExport(module, "default", value);
+      if (atEvaluation !== undefined) atEvaluation();
+    },
+    nobody,
+  );
+  moduleInstantiate(module);
   return module;
 };
 
-const insertAfterHashbang = (source, prefix) => {
-  if (!stringStartsWith(source, "#!")) return prefix + source;
-  const end = stringIndexOf(source, "\n", 0);
-  return end < 0 ? source : stringSlice(source, 0, end + 1) + prefix + stringSlice(source, end + 1, source.length);
-};
+/** What the shadowing import of `Bun` gets, where no hook is needed. */
+const nothing = valueModule(undefined, undefined);
+
+/** What stands before the first line of a module; cleanStack sets its columns right again. */
+const SHADOWING_IMPORT = `import Bun from "${nonce}";`;
+const PLAIN_IMPORT = `import     "${nonce}";`;
 
 /**
  * Compile a JavaScript module. Each gets a first import of ours: it shadows the identifier `Bun`, the one global that
- * cannot be removed, and evaluating it is the hook by which a cycle is entered at the right member. A module that
- * declares `Bun` itself needs no shadow.
+ * cannot be removed, and evaluating it is the hook by which a graph with cycles is entered rightly. A module that
+ * declares `Bun` itself needs no shadow. A hashbang is a comment, and becomes one that may stand behind our import.
  */
 const compile = (path, source) => {
-  const sourceUrl = `\n//# sourceURL=worker:///${path}`;
-  const options = {
-    __proto__: null,
-    identifier: `worker:///${path}`,
-    importModuleDynamically: (specifier, _referrer, attributes) => importDynamically(path, specifier, attributes),
-    initializeImportMeta: () => {},
-  };
-  const make = (prefix) => {
-    const module = new SourceTextModule(insertAfterHashbang(source, prefix) + sourceUrl, options);
-    hide(module, "then", undefined);
-    return module;
+  const make = (before) => {
+    const module = new ModuleRecord(
+      `worker:///${path}`,
+      undefined,
+      `${before}${stringStartsWith(source, "#!") ? "//" : ""}${source}\n//# sourceURL=worker:///${path}`,
+      0,
+      0,
+      undefined,
+      () => {},
+      nobody,
+      (specifier, _referrer, attributes, phase) => importDynamically(path, specifier, attributes, phase),
+    );
+    return { __proto__: null, module, requests: moduleCreateRecord(module) };
   };
   try {
-    return make(`import Bun from "${nonce}";`);
-  } catch {
-    return make(`import "${nonce}";`);
+    return make(SHADOWING_IMPORT);
+  } catch (error) {
+    // Only a duplicate declaration may lead to the unshadowed form, never an accident such as a full stack.
+    if (ReflectGetPrototypeOf(error) !== SyntaxErrorPrototype) throw error;
+    return make(PLAIN_IMPORT);
   }
 };
 
-const importDynamically = (path, specifier, attributes) => {
+/** A module that our linker has prepared evaluates in a turn of its own, as import() is asynchronous throughout. */
+const importDynamically = (importer, specifier, attributes, phase) => {
   const answer = deferred();
+  if (phase !== "evaluation") {
+    answer.reject(new NativeSyntaxError("only plain imports are supported"));
+    return answer.promise;
+  }
   const type = dataProperty(attributes, "type");
-  hostImport(path, specifier, typeof type === "string" ? type : "", (found, name, message) => {
-    if (found !== "") answer.resolve(mapGet(modules, found).module);
-    else answer.reject(importError(name, message));
-  });
+  const prepared = JSONParse(hostImport(importer, specifier, typeof type === "string" ? type : ""));
+  const path = dataProperty(prepared, "path");
+  if (path === undefined) {
+    const name = dataProperty(prepared, "name");
+    const message = dataProperty(prepared, "message");
+    answer.reject(name === "SyntaxError" ? new NativeSyntaxError(message) : namedError(name, message));
+  } else {
+    const chain = dataProperty(prepared, "chain");
+    nativeQueueMicrotask(() => finishImport(path, chain, answer));
+  }
   return answer.promise;
 };
 
-const importError = (name, message) => {
-  if (name === "SyntaxError") return new SyntaxErrorConstructor(message);
-  return namedError(name, message);
+/** The import settles as the language says: with the namespace, or with the very error that evaluation threw. */
+const finishImport = async (path, chain, answer) => {
+  try {
+    await evaluateGraph(path, chain);
+    answer.resolve(moduleNamespace(mapGet(modules, path).module));
+  } catch (error) {
+    answer.reject(error);
+  }
 };
-const SyntaxErrorConstructor = SyntaxError;
 
 /** [["specifier","attribute type"], …] of a module's own imports, as JSON text. */
-const requestsOf = (module) => {
-  const requests = moduleRequests(module);
+const describeRequests = (requests) => {
   let text = "[";
   for (let i = 1; i < requests.length; i++) {
-    const type = dataProperty(requests[i].attributes, "type");
+    const type = attributeType(dataProperty(requests[i], "attributes"));
     if (i > 1) text += ",";
-    text += `[${JSONStringify(requests[i].specifier)},${JSONStringify(typeof type === "string" ? type : "")}]`;
+    text += `[${JSONStringify(dataProperty(requests[i], "specifier"))},${JSONStringify(type)}]`;
   }
   return `${text}]`;
+};
+
+const attributeType = (attributes) => {
+  if (typeof attributes !== "object" || attributes === null) return "";
+  const type = dataProperty(attributes, "type");
+  return typeof type === "string" ? type : "";
 };
 
 /** Define a module; its requests as JSON, or a failure object. */
 const defineModule = (path, kind, content) => {
   try {
-    const record = { __proto__: null, module: undefined, hook: undefined, enter: undefined };
+    const record = { __proto__: null, module: undefined, requests: undefined, hook: undefined, enter: undefined };
     if (kind === "javascript") {
-      record.module = compile(path, content);
-      record.hook = valueModule(undefined, () => {
-        if (record.enter !== undefined) record.enter();
-      });
+      const compiled = compile(path, content);
+      record.module = compiled.module;
+      record.requests = compiled.requests;
     } else if (kind === "text") {
-      record.module = valueModule(content, () => {});
+      record.module = valueModule(content, undefined);
     } else {
       const bytes = bytesOfLatin1(content);
-      const value = kind === "wasm" ? new WebAssemblyModule(bytes) : typedArrayBuffer(bytes);
-      record.module = valueModule(value, () => {});
+      record.module = valueModule(kind === "wasm" ? new WebAssemblyModule(bytes) : typedArrayBuffer(bytes), undefined);
     }
     mapSet(modules, path, record);
-    return kind === "javascript" ? requestsOf(record.module) : "[]";
+    return kind === "javascript" ? describeRequests(record.requests) : "[]";
   } catch (error) {
     return failure(error);
   }
 };
 
-/** Bind a module's requests to modules; `targets` is a NUL-separated list of paths in request order. */
-const linkModule = (path, targets) => {
+/**
+ * Bind a module's requests to modules; `targets` is a NUL-separated list of paths in request order. `hooked` is for the
+ * modules of a graph with cycles; see evaluateGraph.
+ */
+const linkModule = (path, targets, hooked) => {
   const record = mapGet(modules, path);
-  const list = [record.hook];
+  if (hooked) {
+    record.hook = valueModule(undefined, () => {
+      if (record.enter !== undefined) record.enter();
+    });
+  }
+  const specifiers = [nonce];
+  const list = [hooked ? record.hook : nothing];
   let count = 1;
   for (let from = 0; from < targets.length; ) {
     let end = stringIndexOf(targets, "\0", from);
     if (end < 0) end = targets.length;
-    ReflectDefineProperty(list, count++, {
-      __proto__: null,
-      value: mapGet(modules, stringSlice(targets, from, end)).module,
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    });
+    defineItem(specifiers, count, dataProperty(record.requests[count], "specifier"));
+    defineItem(list, count, mapGet(modules, stringSlice(targets, from, end)).module);
+    count++;
     from = end + 1;
   }
-  moduleLinkRequests(record.module, list);
+  moduleLink(record.module, specifiers, list, 0);
 };
+
+const defineItem = (list, index, value) =>
+  ReflectDefineProperty(list, index, {
+    __proto__: null,
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
 
 /** Bind exports and imports of the whole graph below `path`; "" or a failure object. */
 const instantiateModule = (path) => {
@@ -143,37 +202,69 @@ const instantiateModule = (path) => {
 };
 
 /**
- * Evaluate one component. In a cycle the driver must meet every other member as already evaluating when it starts the
- * entry, so each member's hook starts the next one and the last hook starts the entry.
+ * Evaluate the graph below `root` in the order of the language. The engine's records do that by themselves, but its
+ * driver first walks down by its own, wrong idea of cycles, and spares only modules that it has entered already. So for
+ * a graph with cycles the driver has to enter all others (`chain`) before the root: each one's hook enters the next, and
+ * the last one's starts the root (MW-43). Returns a promise; throws what evaluation threw at once.
  */
-const evaluateComponent = (members) => {
-  const entry = mapGet(modules, members[0]).module;
-  if (members.length === 1) return moduleEvaluate(entry);
-  let result;
-  for (let i = 1; i < members.length; i++) {
-    const next = i + 1 < members.length ? members[i + 1] : members[0];
-    mapGet(modules, members[i]).enter = () => {
-      const evaluated = moduleEvaluate(mapGet(modules, next).module);
-      if (next === members[0]) result = evaluated;
-      else ignoreRejection(evaluated);
-    };
-  }
-  ignoreRejection(moduleEvaluate(mapGet(modules, members[1]).module));
-  return result === undefined ? moduleEvaluate(entry) : result;
+const evaluateGraph = (root, chain) => {
+  const target = mapGet(modules, root).module;
+  let outcome;
+  let failed = false;
+  let error;
+  const enterFrom = (index) => {
+    let next = index;
+    while (next < chain.length && !canEnter(chain[next])) next++;
+    if (next < chain.length) {
+      const record = mapGet(modules, chain[next]);
+      record.enter = () => {
+        record.enter = undefined;
+        enterFrom(next + 1);
+        // What the failure kept from running must not be run on the driver's way back.
+        if (failed) throw error;
+      };
+      try {
+        ignoreRejection(moduleEvaluate(record.module, -1, false));
+      } catch {
+        // The root's own outcome tells.
+      }
+      return;
+    }
+    try {
+      outcome = moduleEvaluate(target, -1, false);
+    } catch (thrown) {
+      failed = true;
+      error = thrown;
+      return;
+    }
+    if (moduleStatus(target) === "errored") {
+      failed = true;
+      error = moduleError(target);
+      ignoreRejection(outcome);
+    }
+  };
+  enterFrom(0);
+  if (failed) throw error;
+  return outcome;
 };
 
-/** Evaluate components given as JSON [[path, …], …], dependencies first; calls back with "" or a failure object. */
-const evaluateComponents = async (json, done) => {
+const canEnter = (path) => {
+  const record = mapGet(modules, path);
+  return record.hook !== undefined && moduleStatus(record.module) === "linked";
+};
+
+/** Evaluate the entrypoint's graph and describe what it exports; calls back with JSON or a failure object. */
+const evaluateEntrypoint = (path, chainJson, done) => {
+  // In a turn of its own: no frame of the host may be below tenant code on a stack.
+  nativeSetImmediate(() => {
+    work(0, () => finishEntrypoint(path, JSONParse(chainJson), done));
+  });
+};
+
+const finishEntrypoint = async (path, chain, done) => {
   try {
-    const components = JSONParse(json);
-    let last;
-    for (let i = 0; i < components.length; i++) {
-      last = evaluateComponent(components[i]);
-      // Only the last one is awaited: modules with top-level await run side by side, and its promise covers them all.
-      if (i < components.length - 1) ignoreRejection(last);
-    }
-    await last;
-    done("");
+    await evaluateGraph(path, chain);
+    done(describeExports(path));
   } catch (error) {
     done(failure(error));
   }

@@ -49,16 +49,33 @@ const NativeTextEncoder = TextEncoder;
 const WebAssemblyModule = WebAssembly.Module;
 const nativeQueueMicrotask = queueMicrotask;
 const nativeSetTimeout = setTimeout;
+const nativeSetImmediate = setImmediate;
 const nativeClearTimeout = clearTimeout;
 const performanceNow = performance.now;
 const nativePerformance = performance;
 const timeOrigin = performance.timeOrigin;
 const nativeStructuredClone = structuredClone;
 
-const nodeVm = process.getBuiltinModule("node:vm");
-const SourceTextModule = nodeVm.SourceTextModule;
-const SyntheticModule = nodeVm.SyntheticModule;
-const AsyncLocalStorage = process.getBuiltinModule("node:async_hooks").AsyncLocalStorage;
+const NativeSyntaxError = SyntaxError;
+const SyntaxErrorPrototype = SyntaxError.prototype;
+const nodeProcess = process;
+const builtin = (name) => nodeProcess.getBuiltinModule(name);
+const drainMicrotasks = builtin("bun:jsc").drainMicrotasks;
+const isProxy = builtin("node:util").types.isProxy;
+const isArrayBuffer = builtin("node:util").types.isArrayBuffer;
+const AsyncLocalStorage = builtin("node:async_hooks").AsyncLocalStorage;
+
+/** The engine's own module record, which node:vm keeps under a symbol of its wrapper. */
+const ModuleRecord = (() => {
+  const wrapper = new (builtin("node:vm").SourceTextModule)("");
+  const keys = ReflectOwnKeys(wrapper);
+  for (let i = 0; i < keys.length; i++) {
+    const inner = wrapper[keys[i]];
+    if (typeof inner === "object" && inner !== null && typeof inner.createModuleRecord === "function")
+      return inner.constructor;
+  }
+  throw new NativeError("this engine keeps its module records elsewhere");
+})();
 
 /** Turn a method into a function that takes its receiver first. */
 const uncurry0 = (fn) => (self) => ReflectApply(fn, self, []);

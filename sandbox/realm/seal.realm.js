@@ -7,7 +7,8 @@ installFetch();
 installResponse();
 trimWebClasses();
 guardEventTarget();
-sealModuleClasses();
+sealModuleRecords();
+guardUncaught();
 forbidCodeFromStrings();
 removeGlobals();
 installGlobalFacade();
@@ -19,9 +20,5 @@ register("deliver", deliver);
 register("defineModule", defineModule);
 register("linkModule", linkModule);
 register("instantiateModule", instantiateModule);
-// A promise must not cross the wall.
-register("evaluateComponents", (json, done) => {
-  evaluateComponents(json, done);
-});
-register("describeExports", describeExports);
+register("evaluateEntrypoint", evaluateEntrypoint);
 register("installEnv", installEnv);
