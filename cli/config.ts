@@ -2,10 +2,9 @@
 // the file, the file beats the defaults.
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import type { z } from "zod";
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 import { type HostFile, HostFileSchema } from "./config-schema.ts";
-import { nearest } from "./nearest.ts";
+import { complaint } from "./complaint.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface Listener {
@@ -71,7 +70,8 @@ export async function loadConfig(options: {
     sources.set(key, given === undefined ? variable : option);
   }
   const result = HostFileSchema.safeParse(input);
-  if (!result.success) throw new UsageError(complaint(result.error, sources, configPath ?? "configuration"));
+  if (!result.success)
+    throw new UsageError(complaint(result.error, HostFileSchema, configPath ?? "configuration", sources));
   return deepFreeze(toConfig(result.data, sources.has("data") ? cwd : fileDirectory, fileDirectory));
 }
 
@@ -119,59 +119,6 @@ function toConfig(file: HostFile, dataBase: string, fileDirectory: string): Conf
 function toListener(text: string): Listener {
   const colon = text.lastIndexOf(":");
   return { hostname: text.slice(0, colon).replace(/^\[(.*)\]$/, "$1"), port: Number(text.slice(colon + 1)) };
-}
-
-function complaint(error: z.ZodError, sources: ReadonlyMap<string, string>, file: string): string {
-  // A misspelt key often makes another one seem missing, so it is told first.
-  const first = error.issues.find((issue) => issue.code === "unrecognized_keys") ?? error.issues[0];
-  if (first === undefined) return `${file} is not valid`;
-  const path = pathText(first.path);
-  const others = new Set(error.issues.map((issue) => pathText(issue.path))).size - 1;
-  const more = others === 0 ? "" : ` (and ${others} more)`;
-  if (first.code === "unrecognized_keys") {
-    const [unknown = ""] = first.keys;
-    const full = path === "" ? unknown : `${path}.${unknown}`;
-    const like = nearest(unknown, keysAt(first.path));
-    return `${file}: unknown key ${full}${like === null ? "" : `; did you mean ${path === "" ? like : `${path}.${like}`}?`}${more}`;
-  }
-  const source = sources.get(path);
-  return `${source ?? `${file}: ${path}`} ${first.message}${more}`;
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, part) => {
-    if (typeof part === "number") return `${text}[${part}]`;
-    return text === "" ? String(part) : `${text}.${String(part)}`;
-  }, "");
-}
-
-/** The keys that are known at a place of the config file. */
-function keysAt(path: readonly PropertyKey[]): string[] {
-  let schema: unknown = HostFileSchema;
-  for (const part of path) schema = typeof part === "number" ? elementOf(schema) : shapeOf(schema)?.[String(part)];
-  return Object.keys(shapeOf(schema) ?? {});
-}
-
-interface SchemaNode {
-  readonly shape?: Readonly<Record<string, unknown>>;
-  readonly element?: unknown;
-  readonly def?: { readonly innerType?: unknown };
-}
-
-function shapeOf(schema: unknown): Readonly<Record<string, unknown>> | undefined {
-  const node = unwrap(schema);
-  return node?.shape;
-}
-
-function elementOf(schema: unknown): unknown {
-  return unwrap(schema)?.element;
-}
-
-/** Without the wrappers for defaults and omission. */
-function unwrap(schema: unknown): SchemaNode | undefined {
-  let node = schema as SchemaNode | undefined;
-  while (node?.def?.innerType !== undefined) node = node.def.innerType as SchemaNode;
-  return node;
 }
 
 function deepFreeze<T>(value: T): T {

@@ -8,7 +8,15 @@ import type { Clock } from "../../base/clock.ts";
 import { type Random, newId } from "../../base/random.ts";
 import { ApiError, UnreachableError } from "./api-error.ts";
 import { apiRoot, checkDiscovery, DISCOVERY_PATH } from "./discovery.ts";
-import { type Discovery, type Operation, readOperation, readPage, readResource, type Resource } from "./host-types.ts";
+import {
+  type Discovery,
+  type Operation,
+  readOperation,
+  readPage,
+  readPreview,
+  readResource,
+  type Resource,
+} from "./host-types.ts";
 import type { NodeLocation } from "./node-location.ts";
 import { type Answer, type Call, type Fetch, Transport } from "./transport.ts";
 
@@ -76,16 +84,35 @@ export class HostClient {
     readonly space: string;
     readonly name: string;
     readonly spec: object;
+    /** Secret values; they leave in this request and are kept nowhere on this side. */
+    readonly privateInputs?: Readonly<Record<string, string>>;
   }): Promise<Accepted> {
     return await this.#mutate("POST", "/resources", {}, input);
   }
 
-  async update(current: Resource, spec: object): Promise<Accepted> {
-    return await this.#mutate("PUT", `/resources/${current.uid}`, generationOf(current), { spec });
+  async update(current: Resource, spec: object, privateInputs?: Readonly<Record<string, string>>): Promise<Accepted> {
+    const body = { spec, ...(privateInputs === undefined ? {} : { privateInputs }) };
+    return await this.#mutate("PUT", `/resources/${current.uid}`, generationOf(current), body);
   }
 
   async delete(current: Resource): Promise<Accepted> {
     return await this.#mutate("DELETE", `/resources/${current.uid}`, generationOf(current));
+  }
+
+  /**
+   * Whether the Host would take an update of `current` to its own spec with these private inputs: that is, whether they
+   * are the configured ones (WV-47). Nothing changes (HA-146). Null when the Host cannot say.
+   */
+  async holds(current: Resource, privateInputs: Readonly<Record<string, string>>): Promise<boolean | null> {
+    if (!this.discovery.capabilities.previews) return null;
+    const { uid, generation, spec } = current;
+    const json = { action: "update", uid, expectedGeneration: generation, input: { spec, privateInputs } };
+    const call: Call = { method: "POST", url: `${this.#root}/previews`, token: this.#token, body: { json } };
+    const answer = await this.#patiently(call);
+    if (answer.type === "refusal") throw ApiError.ofProblem(answer.problem);
+    const { valid, errors } = expected(readPreview(answer.body), "a preview");
+    if (valid) return true;
+    return errors.every(({ code }) => code === "invalid_spec") ? false : null;
   }
 
   /** Null when there is no such Resource, or not for this caller. */

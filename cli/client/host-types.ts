@@ -37,6 +37,11 @@ export type Operation = z.output<typeof OperationSchema>;
 
 const PageSchema = z.object({ items: z.array(ResourceSchema), nextCursor: z.string().nullable() });
 
+const PreviewSchema = z.object({
+  valid: z.boolean(),
+  errors: z.array(z.object({ code: z.string(), message: z.string() })),
+});
+
 const ProblemSchema = z.object({
   status: z.int(),
   code: z.string(),
@@ -71,5 +76,6 @@ const reader =
 export const readResource = reader(ResourceSchema);
 export const readOperation = reader(OperationSchema);
 export const readPage = reader(PageSchema);
+export const readPreview = reader(PreviewSchema);
 export const readProblem = reader(ProblemSchema);
 export const readDiscovery = reader(DiscoverySchema);

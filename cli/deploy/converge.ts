@@ -55,7 +55,7 @@ async function attempt(client: HostClient, wanted: Wanted, say: (line: string) =
 }
 
 /** The Resource once no Operation runs on it; null when it has been deleted meanwhile. */
-async function atRest(client: HostClient, resource: Resource): Promise<Resource | null> {
+export async function atRest(client: HostClient, resource: Resource): Promise<Resource | null> {
   if (resource.phase === "idle" || resource.phase === "error") return resource;
   const operation = await client.operation(resource.lastOperation);
   try {
@@ -67,7 +67,8 @@ async function atRest(client: HostClient, resource: Resource): Promise<Resource 
   return await client.resource(resource.uid);
 }
 
-async function finish(client: HostClient, accepted: Accepted): Promise<Converged> {
+/** Wait for the Operation; the Resource as it is then. */
+export async function finish(client: HostClient, accepted: Accepted): Promise<Converged> {
   const { resourceUid } = await client.settled(accepted);
   const resource = await client.resource(resourceUid);
   if (resource === null) throw new ApiError("not_found", "the Resource was deleted while it was being deployed");
@@ -75,7 +76,7 @@ async function finish(client: HostClient, accepted: Accepted): Promise<Converged
 }
 
 /** The Resource was not what the last look had shown. */
-function isSurprise(error: unknown): boolean {
+export function isSurprise(error: unknown): error is ApiError {
   return (
     error instanceof ApiError &&
     error.status > 0 &&

@@ -2,35 +2,26 @@
 //
 // Each step looks first and changes only what differs, so deploying the same thing twice makes no Operation, and a
 // deployment that was cut off anywhere is finished by the next one.
-import {
-  MODULE_WORKER,
-  WORKER_BUNDLE,
-  WORKER_DEPLOYMENT,
-  WORKER_ENDPOINT,
-  WORKER_VERSION,
-} from "../../control/forms/form-urls.ts";
-import { isJsonObject, type Json } from "../../base/json.ts";
+import { MODULE_WORKER, WORKER_BUNDLE, WORKER_DEPLOYMENT, WORKER_ENDPOINT } from "../../control/forms/form-urls.ts";
+import { isJsonObject } from "../../base/json.ts";
 import { WEIGHT_TOTAL } from "../../base/limits.ts";
-import type { HandlerName } from "../../runtime/workers/worker-runtime.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { HostClient } from "../client/host-client.ts";
 import type { Resource } from "../client/host-types.ts";
 import type { OperatorClient } from "../client/operator-client.ts";
 import { converge, type Converged } from "./converge.ts";
+import { type Share, sameShares, sharesOf, withShare } from "./distribution.ts";
+import type { DeployInput } from "./input.ts";
 import { artifactUrl, type Manifest, manifestOf } from "./manifest.ts";
-import { bundleName, namesOf, versionName } from "./names.ts";
+import { bundleName, namesOf } from "./names.ts";
 import { removeLeftovers } from "./leftovers.ts";
+import { remove } from "./remove.ts";
+import { findServices, uidsOf } from "./services.ts";
 import { referenceAt, type Target } from "./target.ts";
 import { uploadFiles } from "./upload.ts";
+import { ensureVersion } from "./version.ts";
+import { versionSpecOf } from "./version-spec.ts";
 import type { WorkerFiles } from "./worker-files.ts";
-
-export interface DeployInput {
-  readonly name: string;
-  readonly space: string;
-  readonly files: WorkerFiles;
-  readonly handlers: readonly HandlerName[];
-  readonly vars: Readonly<Record<string, Json>>;
-}
 
 export interface DeployParts {
   readonly client: HostClient;
@@ -43,13 +34,17 @@ export interface DeployParts {
 export interface Deployed {
   readonly name: string;
   readonly space: string;
-  readonly url: string;
-  readonly hostname: string;
+  /** Null without an endpoint. */
+  readonly url: string | null;
+  readonly hostname: string | null;
   readonly workerUid: string;
   readonly bundleUid: string;
   readonly versionUid: string;
+  readonly versionName: string;
   readonly deploymentUid: string;
-  readonly endpointUid: string;
+  readonly endpointUid: string | null;
+  /** What each Version gets of the traffic, in basis points. */
+  readonly weights: Readonly<Record<string, number>>;
   /** False when everything was as wanted already. */
   readonly changed: boolean;
 }
@@ -57,37 +52,61 @@ export interface Deployed {
 /** Rejects with ApiError, UnreachableError or UsageError. */
 export async function deploy(parts: DeployParts, input: DeployInput): Promise<Deployed> {
   const { client, say } = parts;
-  const { space, files } = input;
+  const { space, files, secrets = {}, services = {}, weight = WEIGHT_TOTAL } = input;
   const names = namesOf(input.name);
   const manifest = manifestOf(files);
   const target = { space, say, client, names };
 
-  const [worker, bundle] = await Promise.all([ensureWorker(target), ensureBundle(parts, target, files, manifest)]);
-  const version = await ensureVersion(target, worker.resource, bundle.resource, input);
-  const deployment = await ensureDeployment(target, worker.resource, version.resource);
-  const endpoint = await ensureEndpoint(target, worker.resource);
-  const changed = [worker, bundle, version, deployment, endpoint].some((step) => step.changed);
-  if (changed) await removeLeftovers(target, worker.resource, [bundle.resource, version.resource]);
-
-  const { url, hostname } = endpoint.resource.output;
-  if (typeof url !== "string" || typeof hostname !== "string") {
-    throw new ApiError(
-      "invalid_answer",
-      "the endpoint has no address, which the Host API promises from the first moment",
-    );
+  const [worker, bundle, found, before] = await Promise.all([
+    ensureWorker(target),
+    ensureBundle(parts, target, files, manifest),
+    findServices(client, space, services),
+    client.named(space, names.deployment),
+  ]);
+  const shares = sharesOf(before);
+  const spec = versionSpecOf({
+    worker: worker.resource.uid,
+    bundle: bundle.resource.uid,
+    handlers: input.handlers,
+    vars: input.vars,
+    secretNames: Object.keys(secrets),
+    services: uidsOf(found, space),
+  });
+  const inUse = shares.map((share) => share.versionUid);
+  const version = await ensureVersion(target, spec, secrets, inUse);
+  const wantsEndpoint = input.endpoint ?? input.handlers.includes("fetch");
+  // An address goes before a Version comes that could not answer there (WD-20).
+  const withdrawn = input.endpoint === false && (await withdrawEndpoint(target));
+  const distribution = withShare(shares, version.resource.uid, weight);
+  const deployment = await ensureDeployment(target, worker.resource, distribution);
+  const endpoint = wantsEndpoint ? await ensureEndpoint(target, worker.resource) : null;
+  const changed = withdrawn || [worker, bundle, version, deployment, endpoint].some((step) => step?.changed === true);
+  if (changed) {
+    const used = [bundle.resource.uid, ...distribution.map((share) => share.versionUid)];
+    await removeLeftovers(target, worker.resource, used, input.versionsKept);
   }
   return {
     name: names.worker,
     space,
-    url,
-    hostname,
+    ...(endpoint === null ? { url: null, hostname: null } : addressOf(endpoint.resource)),
     workerUid: worker.resource.uid,
     bundleUid: bundle.resource.uid,
     versionUid: version.resource.uid,
+    versionName: version.resource.name,
     deploymentUid: deployment.resource.uid,
-    endpointUid: endpoint.resource.uid,
+    endpointUid: endpoint?.resource.uid ?? null,
+    weights: Object.fromEntries(distribution.map((share) => [share.versionUid, share.weight])),
     changed,
   };
+}
+
+function addressOf({ output }: Resource): { readonly url: string; readonly hostname: string } {
+  const { url, hostname } = output;
+  if (typeof url === "string" && typeof hostname === "string") return { url, hostname };
+  throw new ApiError(
+    "invalid_answer",
+    "the endpoint has no address, which the Host API promises from the first moment",
+  );
 }
 
 function ensureWorker({ client, space, names, say }: Target): Promise<Converged> {
@@ -123,43 +142,31 @@ async function ensureBundle(
   }
 }
 
-function ensureVersion(
-  { client, space, names, say }: Target,
-  worker: Resource,
-  bundle: Resource,
-  input: DeployInput,
-): Promise<Converged> {
-  const spec = {
-    worker: { resourceUid: worker.uid },
-    bundle: { resourceUid: bundle.uid },
-    handlers: input.handlers.toSorted(),
-    ...(Object.keys(input.vars).length === 0 ? {} : { vars: input.vars }),
-  };
-  // The name is made from the spec, so a Resource of this name and Form has it.
-  const name = versionName(names, spec);
-  return converge(client, { form: WORKER_VERSION, space, name, spec, what: "version", isSame: () => true }, say);
-}
-
 function ensureDeployment(
   { client, space, names, say }: Target,
   worker: Resource,
-  version: Resource,
+  shares: readonly Share[],
 ): Promise<Converged> {
   const spec = {
     worker: { resourceUid: worker.uid },
-    versions: [{ workerVersion: { resourceUid: version.uid }, weight: WEIGHT_TOTAL }],
+    versions: shares.map(({ versionUid, weight }) => ({ workerVersion: { resourceUid: versionUid }, weight })),
   };
-  const isSame = (current: Resource): boolean => {
-    const { versions } = current.spec;
-    return (
-      Array.isArray(versions) && versions.length === 1 && referenceAt(versions[0], "workerVersion") === version.uid
-    );
-  };
+  const isSame = (current: Resource): boolean =>
+    referenceAt(current.spec, "worker") === worker.uid && sameShares(sharesOf(current), shares);
   return converge(
     client,
     { form: WORKER_DEPLOYMENT, space, name: names.deployment, spec, what: "deployment", isSame },
     say,
   );
+}
+
+/** Whether there was one to take down. */
+async function withdrawEndpoint({ client, space, names, say }: Target): Promise<boolean> {
+  const endpoint = await client.named(space, names.endpoint);
+  if (endpoint?.form !== WORKER_ENDPOINT) return false;
+  say(`deleting endpoint ${names.endpoint}`);
+  await remove(client, endpoint);
+  return true;
 }
 
 function ensureEndpoint({ client, space, names, say }: Target, worker: Resource): Promise<Converged> {

@@ -9,7 +9,7 @@ import { basename, dirname, extname, relative, resolve } from "node:path";
 import type { BunPlugin } from "bun";
 import { ARTIFACT_BYTES_MAX } from "../../base/limits.ts";
 import type { MediaType } from "../../runtime/workers/worker-runtime.ts";
-import { BuildError } from "./build-error.ts";
+import { BuildError, type SourcePlace } from "./build-error.ts";
 import { sha256Hex } from "./sha256-hex.ts";
 
 export interface WorkerFile {
@@ -23,6 +23,8 @@ export interface WorkerFiles {
   readonly entrypoint: string;
   /** The entry module first, then its source map, then the others by path. */
   readonly files: readonly WorkerFile[];
+  /** Absolute paths of the sources that these files were made from. */
+  readonly inputs: readonly string[];
 }
 
 const ENTRYPOINT = "worker.js";
@@ -55,6 +57,7 @@ export async function buildWorkerFiles(entry: string): Promise<WorkerFiles> {
     );
   });
   const assets = new Map<string, WorkerFile>();
+  const inputs = new Set<string>();
   // The bundler writes paths relative to the working directory into its output, so this has to be a fixed place (B1).
   const result = await inDirectory(dirname(path), () =>
     Bun.build({
@@ -66,12 +69,14 @@ export async function buildWorkerFiles(entry: string): Promise<WorkerFiles> {
       sourcemap: "external",
       naming: "worker.[ext]",
       env: "disable",
+      metafile: true,
       define: { "process.env.NODE_ENV": '"production"' },
-      plugins: [separateAssets(assets), refuseBuiltins()],
+      plugins: [separateAssets(assets, inputs), refuseBuiltins()],
       throw: false,
     }),
   );
   if (!result.success) throw faultOf(result.logs, path);
+  for (const input of Object.keys(result.metafile?.inputs ?? {})) inputs.add(resolve(dirname(path), input));
   const built: WorkerFile[] = [];
   for (const output of result.outputs) {
     const bytes = new Uint8Array(await output.arrayBuffer());
@@ -84,10 +89,10 @@ export async function buildWorkerFiles(entry: string): Promise<WorkerFiles> {
     if (file.bytes.length > ARTIFACT_BYTES_MAX)
       throw new BuildError(`${file.path} is larger than the 16 MiB a file may have`);
   }
-  return { entrypoint: ENTRYPOINT, files };
+  return { entrypoint: ENTRYPOINT, files, inputs: [...inputs].sort() };
 }
 
-function separateAssets(assets: Map<string, WorkerFile>): BunPlugin {
+function separateAssets(assets: Map<string, WorkerFile>, inputs: Set<string>): BunPlugin {
   return {
     name: "atoll-assets",
     setup(build) {
@@ -98,6 +103,7 @@ function separateAssets(assets: Map<string, WorkerFile>): BunPlugin {
         const from = resolveDir ?? dirname(importer);
         const found = /^\.{0,2}\//.test(path) ? resolve(from, path) : Bun.resolveSync(path, from);
         const bytes = new Uint8Array(await readFile(found));
+        inputs.add(found);
         // The digest in the name keeps two files of one name apart, and the name stays readable.
         const stem = basename(path, extension).replace(/[^A-Za-z0-9._-]/g, "_");
         const file = toFile(`assets/${stem}-${sha256Hex(bytes).slice(0, 8)}${extension}`, mediaType, bytes);
@@ -130,7 +136,7 @@ function toFile(path: string, mediaType: MediaType, bytes: Uint8Array<ArrayBuffe
 
 interface BuildLog {
   readonly message: string;
-  readonly position?: { readonly file: string; readonly line: number; readonly column: number } | null;
+  readonly position?: SourcePlace | null;
 }
 
 function faultOf(logs: readonly BuildLog[], entry: string): BuildError {
@@ -138,11 +144,12 @@ function faultOf(logs: readonly BuildLog[], entry: string): BuildError {
   const more = logs.length > 1 ? ` (and ${logs.length - 1} more)` : "";
   if (first === undefined) return new BuildError(`${basename(entry)} could not be bundled`);
   const { position, message } = first;
-  const place =
-    position && position.line > 0
-      ? `${relative(dirname(entry), position.file)}:${position.line}:${position.column}: `
-      : "";
-  return new BuildError(`${place}${message}${more}`);
+  const bare = `${message}${more}`;
+  if (!position || position.line < 1) return new BuildError(bare);
+  const { line, column, lineText } = position;
+  const file = resolve(dirname(entry), position.file);
+  const place = { file, line, column, lineText, length: Math.max(1, position.length) };
+  return new BuildError(`${relative(dirname(entry), file)}:${line}:${column}: ${bare}`, { place, bare });
 }
 
 async function inDirectory<T>(directory: string, run: () => Promise<T>): Promise<T> {

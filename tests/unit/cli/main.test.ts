@@ -34,7 +34,7 @@ describe("the atoll command", () => {
       [["nonsense"], "unknown command 'nonsense'"],
       [["token", "creat"], "did you mean create?"],
       [["token", "create", "--space", "a"], "--principal"],
-      [["deploy"], "missing required argument"],
+      [["deploy"], "there is no atoll.json"],
       [["deploy", "x.ts", "--name", "no good"], "is no name for a Worker"],
       [["deploy", "x.ts", "--var", "=1"], "NAME=value"],
       [["resources", "list", "--form", "ModuleWorkr"], "did you mean ModuleWorker?"],
