@@ -4,6 +4,16 @@ import { join } from "node:path";
 const ROOT = new URL("../../", import.meta.url).pathname;
 const ATOLL = join(ROOT, "bin/atoll");
 
+/** A way to run the command: what to start, where, and with which environment. */
+export interface Program {
+  readonly command: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The command of this checkout, with the environment of the tests. */
+const CHECKOUT: Program = { command: [ATOLL], cwd: ROOT, env: process.env };
+
 export interface Ready {
   readonly event: "ready";
   readonly http: string;
@@ -16,10 +26,20 @@ export interface Ready {
 export class NodeProcess implements AsyncDisposable {
   readonly ready: Ready;
   readonly data: string;
+  readonly #program: Program;
   readonly #child: Bun.Subprocess;
+  readonly #lines: AsyncGenerator<string, void>;
 
-  private constructor(child: Bun.Subprocess, ready: Ready, data: string) {
+  private constructor(
+    program: Program,
+    child: Bun.Subprocess,
+    lines: AsyncGenerator<string, void>,
+    ready: Ready,
+    data: string,
+  ) {
+    this.#program = program;
     this.#child = child;
+    this.#lines = lines;
     this.ready = ready;
     this.data = data;
   }
@@ -28,24 +48,38 @@ export class NodeProcess implements AsyncDisposable {
   static async start(
     data: string,
     ports: { readonly http?: string; readonly https?: string } = {},
+    program: Program = CHECKOUT,
   ): Promise<NodeProcess> {
     const { http = "127.0.0.1:0", https = "127.0.0.1:0" } = ports;
-    const child = Bun.spawn([ATOLL, "serve", "--data", data, "--listen", http, "--tls-listen", https, "--json"], {
-      cwd: ROOT,
+    const serve = ["serve", "--data", data, "--listen", http, "--tls-listen", https, "--json"];
+    const child = Bun.spawn([...program.command, ...serve], {
+      cwd: program.cwd,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-      env: { ...process.env, ATOLL_LOG_LEVEL: "warn" },
+      env: { ...program.env, ATOLL_LOG_LEVEL: "warn" },
     });
-    const first = await firstLine(child.stdout);
-    if (first === null) throw new Error(`the node does not start: ${await new Response(child.stderr).text()}`);
-    return new NodeProcess(child, JSON.parse(first) as Ready, data);
+    const lines = linesOf(child.stdout);
+    const first = await lines.next();
+    if (first.done === true) throw new Error(`the node does not start: ${await new Response(child.stderr).text()}`);
+    return new NodeProcess(program, child, lines, JSON.parse(first.value) as Ready, data);
+  }
+
+  /** What the same process says when it is ready once more, after it has replaced itself. */
+  async readyAgain(): Promise<Ready> {
+    const next = await this.#lines.next();
+    if (next.done === true) throw new Error("the node has ended");
+    return JSON.parse(next.value) as Ready;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
   }
 
   /** A new node on the data directory and the ports of this one, which has ended. */
   async again(): Promise<NodeProcess> {
     const { http, https } = this.ready;
-    return await NodeProcess.start(this.data, { http: new URL(http).host, https: new URL(https).host });
+    return await NodeProcess.start(this.data, { http: new URL(http).host, https: new URL(https).host }, this.#program);
   }
 
   async kill(): Promise<void> {
@@ -73,14 +107,15 @@ export interface Finished {
 /** Run `atoll` to its end. */
 export async function atoll(
   args: readonly string[],
-  options: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
+  options: { readonly cwd?: string; readonly env?: Record<string, string>; readonly program?: Program } = {},
 ): Promise<Finished> {
-  const child = Bun.spawn([ATOLL, ...args], {
-    cwd: options.cwd ?? ROOT,
+  const { program = CHECKOUT } = options;
+  const child = Bun.spawn([...program.command, ...args], {
+    cwd: options.cwd ?? program.cwd,
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    env: { ...process.env, ...options.env },
+    env: { ...program.env, ...options.env },
   });
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -90,12 +125,11 @@ export async function atoll(
   return { code, stdout, stderr };
 }
 
-async function firstLine(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string | null> {
+async function* linesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string, void> {
   let text = "";
   for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    const end = text.indexOf("\n");
-    if (end >= 0) return text.slice(0, end);
+    const lines = (text + chunk).split("\n");
+    text = lines.pop() ?? "";
+    yield* lines;
   }
-  return null;
 }
