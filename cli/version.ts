@@ -1,5 +1,6 @@
 // Which Atoll this is: the version of package.json, and the commit where it can be known.
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 
 /** Set by the build of the binary; empty when that build was told no commit. */
@@ -7,7 +8,7 @@ declare const ATOLL_COMMIT: string | undefined;
 
 /** `1.2.3 (commit 0123abcd…)`. A checkout asks git, and says only the version where git has no answer. */
 export function versionLine(): string {
-  const commit = typeof ATOLL_COMMIT === "string" ? ATOLL_COMMIT : commitOf(new URL("../", import.meta.url).pathname);
+  const commit = typeof ATOLL_COMMIT === "string" ? ATOLL_COMMIT : commitOf(join(import.meta.dir, ".."));
   return commit === "" ? packageJson.version : `${packageJson.version} (commit ${commit})`;
 }
 
