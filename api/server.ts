@@ -9,6 +9,7 @@ import { documentation } from "./documentation.ts";
 import { hostApi } from "./host/host-api.ts";
 import type { HostApiConfig } from "./host/host-config.ts";
 import { operatorApi } from "./operator/operator-api.ts";
+import type { Telemetry } from "./operator/telemetry.ts";
 import { problemResponse } from "./problem.ts";
 
 export interface ApiParts {
@@ -16,6 +17,7 @@ export interface ApiParts {
   readonly principals: Principals;
   readonly artifacts: ArtifactUpload;
   readonly host: HostApiConfig;
+  readonly telemetry?: Telemetry | null;
   readonly log: Logger;
 }
 

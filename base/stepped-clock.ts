@@ -36,6 +36,11 @@ export class SteppedClock implements Clock {
     };
   }
 
+  /** Monotonic time of the earliest timer; Infinity for none. */
+  get nextMs(): number {
+    return this.#earliest(Number.POSITIVE_INFINITY)?.dueMs ?? Number.POSITIVE_INFINITY;
+  }
+
   /** Move both clocks forward by `ms`, firing what falls due on the way. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#monotonicMs + ms;

@@ -34,6 +34,8 @@ export interface ControlParts {
   /** 32 bytes (`loadMasterKey`). */
   readonly masterKey: Uint8Array;
   readonly clock: Clock;
+  /** Real time, for callers that wait for an answer, where `clock` moves only when told to. */
+  readonly systemClock?: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly config: ControlConfig;
@@ -77,7 +79,7 @@ export class Control {
     });
     const settled = (written: Written): void => this.#spread(written);
     const attempts = new Attempts({ store, forms, view, ledger, inputs, clock, log, faults, settled });
-    this.#settlements = new Settlements(clock);
+    this.#settlements = new Settlements(parts.systemClock ?? clock);
     this.#inputs = inputs;
     this.#view = view;
     this.#lanes = lanes;
@@ -200,6 +202,11 @@ export class Control {
   health(): { readonly resources: number; readonly unfinishedOperations: number } {
     const { resources, operations } = this.#parts.store;
     return { resources: resources.count(), unfinishedOperations: operations.countUnfinished() };
+  }
+
+  /** Whether any work on a Resource is under way or waits for its turn; waits for a later time do not count. */
+  get busy(): boolean {
+    return this.#lanes.busy;
   }
 
   /** What Forms see; for other parts of the node that answer from the records. */

@@ -4,14 +4,20 @@ import { MethodNotAllowed } from "../problem.ts";
 import { jsonResponse } from "../response.ts";
 import { principalRoutes, spaceRoutes, tokenRoutes } from "./access.ts";
 import { artifactRoutes } from "./artifacts.ts";
+import { logRoutes } from "./logs.ts";
+import { metricsRoutes } from "./metrics.ts";
 import type { OperatorContext } from "./operator-context.ts";
+import { testClockRoutes } from "./test-clock.ts";
 
 export const OPERATOR_ROOT = "/operator/v1";
 
-/** What an operator does beside the Host API. For admins, except uploads, which need write permission in a Space. */
+/**
+ * What an operator does beside the Host API. For admins, except uploads and logs, which need write and read permission
+ * in a Space.
+ */
 export function operatorApi(context: OperatorContext) {
   const { control, principals } = context;
-  return new Elysia({ name: "operator-api", prefix: OPERATOR_ROOT, strictPath: true })
+  const app = new Elysia({ name: "operator-api", prefix: OPERATOR_ROOT, strictPath: true })
     .use(tokenRoutes(context))
     .use(spaceRoutes(context))
     .use(principalRoutes(context))
@@ -23,4 +29,10 @@ export function operatorApi(context: OperatorContext) {
     .all("/health", () => {
       throw new MethodNotAllowed(["GET", "HEAD"]);
     });
+  const { telemetry = null } = context;
+  if (telemetry !== null) {
+    app.use(logRoutes(context, telemetry)).use(metricsRoutes(context, telemetry));
+    if (telemetry.testClock !== null) app.use(testClockRoutes(context, telemetry.testClock));
+  }
+  return app;
 }

@@ -15,10 +15,15 @@ const LAST_LINES_MS = 250;
 
 interface ServeFlags extends ConfigFlags {
   readonly json?: boolean;
+  readonly testClock?: boolean;
 }
 
 export function serveCommand(): Command {
   return configOptions(new Command("serve").description("run a node until SIGTERM or SIGINT"))
+    .option(
+      "--test-clock",
+      "let time stand still until 'POST /operator/v1/test-clock/advance' moves it; for tests alone",
+    )
     .option("--json", "print one JSON object on stdout when ready, and log JSON lines")
     .action(serve);
 }
@@ -38,6 +43,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   const node = await openNode({
     config,
     clock,
+    testClock: flags.testClock === true,
     random: new SystemRandom(),
     log,
     secretKey: process.env["ATOLL_SECRET_KEY"],
@@ -46,6 +52,7 @@ async function serve(flags: ServeFlags): Promise<void> {
       restartProcess();
     },
   });
+  if (flags.testClock) log.warn("this node runs on a test clock: nothing that waits happens until the clock is moved");
   await writeNote(config.data, node);
   announce(node, flags.json === true);
   await untilSignal();

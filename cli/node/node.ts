@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { NodeId, ShardId } from "../../base/ids.ts";
 import type { Logger } from "../../base/log.ts";
 import { newId, type Random } from "../../base/random.ts";
+import { SplitClock } from "../../base/split-clock.ts";
 import { HeldOrFetchedAcquirer } from "../../control/artifacts/held-or-fetched-acquirer.ts";
 import { StoreUpload } from "../../control/artifacts/store-upload.ts";
 import { WorkerCatalog } from "../../control/catalog/worker-catalog.ts";
@@ -27,6 +28,7 @@ import { Ingress } from "../../runtime/ingress/ingress.ts";
 import { probeTls } from "../../runtime/ingress/tls-probe.ts";
 import type { LogEntry } from "../../runtime/logs/log-entry.ts";
 import { Shard } from "../../runtime/shard/shard.ts";
+import { TestClock } from "../../runtime/time/test-clock.ts";
 import { WheelClock } from "../../runtime/wheel/wheel-clock.ts";
 import { DEFAULT_WORKERS_LIMITS, Workers } from "../../runtime/workers/workers.ts";
 import { ArtifactStore } from "../../storage/artifacts/artifact-store.ts";
@@ -35,23 +37,36 @@ import { ensureDir } from "../../storage/disk/durable-file.ts";
 import { loadMasterKey } from "../../storage/secrets/master-key.ts";
 import { Sealer } from "../../storage/secrets/sealer.ts";
 import { SealedVault } from "../../storage/secrets/vault.ts";
+import { TestClockFile } from "../../storage/time/test-clock-file.ts";
 import { TlsFiles } from "../../storage/tls/tls-files.ts";
 import type { Config } from "../config.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
+import { metricsPage } from "./metrics.ts";
 import { observe } from "./observation.ts";
 
 export interface NodeParts {
   readonly config: Config;
+  /** Real time. */
   readonly clock: Clock;
+  /** Let the node's time stand still until an operator moves it. For tests alone. */
+  readonly testClock?: boolean;
   readonly random: Random;
   readonly log: Logger;
   /** Value of ATOLL_SECRET_KEY. */
   readonly secretKey: string | undefined;
   /** Told of every console line, uncaught error and request of a Worker, in order. Must not throw and must not wait. */
   readonly onLog?: (entry: LogEntry) => void;
+  /** Answers plain requests to host names that are no Worker's; null leaves them to the APIs. */
+  readonly unaddressed?: Unaddressed;
   /** Code that cannot be stopped holds a thread: the process has to end and come back. */
   onStuckCell(): void;
 }
+
+/** @param worker answers with the Worker at a host name; null when there is none. */
+export type Unaddressed = (
+  request: Request,
+  worker: (hostname: string) => Response | Promise<Response> | null,
+) => Response | Promise<Response> | null;
 
 export interface Node {
   readonly http: string;
@@ -60,6 +75,10 @@ export interface Node {
   readonly adminTokenFile: string;
   /** The authority behind the TLS listener; null when the operator brought a certificate. */
   readonly caFile: string | null;
+  /** Null unless the node was opened with one. */
+  readonly testClock: TestClock | null;
+  /** The APIs, for callers in this process. */
+  handle(request: Request): Promise<Response>;
   /** Finish what runs within `drainMs`, then end everything. */
   stop(drainMs: number): Promise<void>;
 }
@@ -68,13 +87,19 @@ export interface Node {
 const COLLECT_EVERY_MS = 10 * 60_000;
 const COLLECT_FIRST_MS = 60_000;
 const DRAIN_LOOK_MS = 25;
+/** Enough to tell runs of one node apart. */
+const RUN_CHARS = 8;
 /** Most changes settle within this time; then one answer tells the end and nobody has to ask again. */
 const SETTLE_WAIT_MS = 300;
 
 /** Open a node on its data directory: the same path after a first start, a stop and a crash. */
 export async function openNode(parts: NodeParts): Promise<Node> {
-  const { config, clock, random, log } = parts;
+  const { config, clock: system, random, log } = parts;
   await ensureDir(config.data, 0o700);
+  const testClock = parts.testClock === true ? await openTestClock(parts) : null;
+  // Everything that is stamped or put off follows the node's time; limits and waits on the platform are real.
+  const clock = testClock ?? system;
+  const hostClock = testClock === null ? system : new SplitClock(testClock, system);
   const shard = await Shard.open({
     directory: config.data,
     shard: "0000" as ShardId,
@@ -82,6 +107,7 @@ export async function openNode(parts: NodeParts): Promise<Node> {
     clock,
     random,
     logger: log,
+    ...(testClock === null ? {} : { clockCheckMs: Number.POSITIVE_INFINITY }),
   });
   // One way to be late: what the control plane puts off goes through the shard's wheel.
   const timers = new WheelClock(clock, shard.wheel);
@@ -95,26 +121,28 @@ export async function openNode(parts: NodeParts): Promise<Node> {
   const resolver = new SystemResolver();
   const vault = new SealedVault(store, new Sealer(masterKey, "vault", random));
   const view = new StoreView(store);
-  const observation = observe(parts);
+  const observation = observe({ clock, log, onLog: parts.onLog });
   const workers = new Workers({
-    clock,
+    clock: hostClock,
     random,
     log,
     workerLog: observation.workerLog,
     limits: { ...DEFAULT_WORKERS_LIMITS, cpuMs: config.limits.cpuMs, memoryBytes: config.limits.memoryMb * 2 ** 20 },
     catalog: new WorkerCatalog({ view, vault }),
     bytes: artifacts,
-    outbound: new TenantFetch(new VettedFetch({ clock, resolver, policy: new EgressPolicy(config.egress.allow) })),
+    outbound: new TenantFetch(
+      new VettedFetch({ clock: system, resolver, policy: new EgressPolicy(config.egress.allow) }),
+    ),
     probe: async (hostname, routeReady) => {
       const address = new URL(listeners.https).hostname.replace(/^\[(.*)\]$/, "$1");
-      const tlsReady = await probeTls(hostname, { address, port: listeners.tlsPort, caPem: tls.caPem }, clock);
+      const tlsReady = await probeTls(hostname, { address, port: listeners.tlsPort, caPem: tls.caPem }, system);
       return { activeDeploymentRouteReady: routeReady, ...(tlsReady === null ? {} : { tlsReady }) };
     },
     onStuckCell: () => parts.onStuckCell(),
   });
   const acquirer = new HeldOrFetchedAcquirer({
     store: artifacts,
-    clock,
+    clock: hostClock,
     resolver,
     allowOrigins: config.artifacts.allowOrigins,
   });
@@ -124,10 +152,18 @@ export async function openNode(parts: NodeParts): Promise<Node> {
   const control = new Control({
     store,
     forms: new FormRegistry(
-      edgeForms({ runtime: workers, artifacts: acquirer, vault, clock, log, endpointDomain: config.endpointDomain }),
+      edgeForms({
+        runtime: workers,
+        artifacts: acquirer,
+        vault,
+        clock: hostClock,
+        log,
+        endpointDomain: config.endpointDomain,
+      }),
     ),
     masterKey,
     clock: timers,
+    systemClock: system,
     random,
     log,
     config: {
@@ -150,12 +186,23 @@ export async function openNode(parts: NodeParts): Promise<Node> {
       maxRequestBytes: config.limits.requestBytes,
       maxPageSize: config.limits.pageSize,
     },
+    telemetry: {
+      logs: observation.bus,
+      run: newId(random, "").slice(0, RUN_CHARS),
+      clock: system,
+      nodeClock: clock,
+      metrics: () => metricsPage({ requests: observation.requests, logs: observation.bus, workers, artifacts, store }),
+      testClock,
+    },
     log,
   });
   control.start();
-  answer(listeners, new Ingress(workers, config.endpointDomain, clock, observation.watch), api);
+  const ingress = new Ingress(workers, config.endpointDomain, system, observation.watch);
+  answer(listeners, ingress, api, parts.unaddressed);
   await collectArtifacts(shard, artifacts, clock);
-  renewCertificate(parts, tls, listeners, timers);
+  // Clients check certificates against real time.
+  renewCertificate(parts, tls, listeners, testClock === null ? timers : system);
+  testClock?.watch(() => shard.wheel.firing > 0 || control.busy);
 
   return {
     http: listeners.http,
@@ -163,11 +210,14 @@ export async function openNode(parts: NodeParts): Promise<Node> {
     baseUrl,
     adminTokenFile,
     caFile: tls.caFile,
+    testClock,
+    handle: (request) => api.handle(request),
     async stop(drainMs) {
       listeners.close();
-      const untilMs = clock.monotonicMs() + drainMs;
-      while (listeners.pending() + workers.running > 0 && clock.monotonicMs() < untilMs) {
-        await new Promise<void>((resolve) => clock.after(DRAIN_LOOK_MS, resolve));
+      const untilMs = system.monotonicMs() + drainMs;
+      observation.bus.close();
+      while (listeners.pending() + workers.running > 0 && system.monotonicMs() < untilMs) {
+        await new Promise<void>((resolve) => system.after(DRAIN_LOOK_MS, resolve));
       }
       await control.stop();
       await workers.stop(0);
@@ -179,8 +229,18 @@ export async function openNode(parts: NodeParts): Promise<Node> {
   };
 }
 
-function answer(listeners: Listeners, ingress: Ingress, api: Api): void {
-  listeners.answer((request) => ingress.handle(request) ?? api.handle(request));
+function openTestClock({ config, clock, log }: NodeParts): Promise<TestClock> {
+  return TestClock.open({ file: new TestClockFile(join(config.data, "test-clock.json")), system: clock, log });
+}
+
+function answer(listeners: Listeners, ingress: Ingress, api: Api, unaddressed: Unaddressed | undefined): void {
+  if (unaddressed === undefined) {
+    listeners.answer((request) => ingress.handle(request) ?? api.handle(request));
+    return;
+  }
+  const others = (request: Request): Response | Promise<Response> | null =>
+    request.url.startsWith("http:") ? unaddressed(request, (hostname) => ingress.handleAs(request, hostname)) : null;
+  listeners.answer((request) => ingress.handle(request) ?? others(request) ?? api.handle(request));
 }
 
 interface NodeTls {

@@ -39,6 +39,11 @@ export class Lanes {
     return this.#running.has(key);
   }
 
+  /** Whether any job runs or waits for its turn. */
+  get busy(): boolean {
+    return this.#running.size > 0 || this.#waiting.size > 0;
+  }
+
   /** Drop what has not started, take nothing more, and resolve when what runs has ended. */
   close(): Promise<void> {
     this.#closed = true;

@@ -31,6 +31,8 @@ export interface ShardOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** See WheelParts. */
+  readonly clockCheckMs?: number;
 }
 
 export class Shard {
@@ -52,7 +54,13 @@ export class Shard {
     const store = await ShardStore.open(directory, shard, owner);
     const logger = options.logger.with({ shard, epoch: store.fence.epoch });
     logger.info("shard opened");
-    return new Shard(shard, store, new Wheel({ clock, random, logger, index: store.dueIndex }));
+    const { clockCheckMs } = options;
+    const wheelParts = { clock, random, logger, index: store.dueIndex };
+    return new Shard(
+      shard,
+      store,
+      new Wheel(clockCheckMs === undefined ? wheelParts : { ...wheelParts, clockCheckMs }),
+    );
   }
 
   get phase(): ShardPhase {

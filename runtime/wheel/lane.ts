@@ -75,6 +75,10 @@ export class Lane {
     return this.#waiting.size + this.#firing.size;
   }
 
+  get firing(): number {
+    return this.#firing.size;
+  }
+
   /** Wall time at which `tick` has something to do; Infinity for none. */
   get nextMs(): number {
     if (this.#stopped || this.#full) return Number.POSITIVE_INFINITY;

@@ -33,6 +33,8 @@ export interface WheelParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly index: DueIndex;
+  /** How late a due time may be after a step of the wall clock (H4); Infinity for a clock whose wall never steps. */
+  readonly clockCheckMs?: number;
 }
 
 /** `fenced`: another owner has the shard; every due time is its business now. */
@@ -63,6 +65,13 @@ export class Wheel {
   get entriesInMemory(): number {
     let count = this.#shortWaits.size;
     for (const lane of this.#lanes.values()) count += lane.entries;
+    return count;
+  }
+
+  /** Handlers of due times that run at this moment. */
+  get firing(): number {
+    let count = 0;
+    for (const lane of this.#lanes.values()) count += lane.firing;
     return count;
   }
 
@@ -178,7 +187,8 @@ export class Wheel {
   #untilDueMs(nowMs: number): number {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const lane of this.#lanes.values()) nextMs = Math.min(nextMs, lane.nextMs);
-    return nextMs === Number.POSITIVE_INFINITY ? nextMs : Math.min(nextMs - nowMs, CLOCK_CHECK_MS);
+    const checkMs = this.#parts.clockCheckMs ?? CLOCK_CHECK_MS;
+    return nextMs === Number.POSITIVE_INFINITY ? nextMs : Math.min(nextMs - nowMs, checkMs);
   }
 
   #disarm(): void {

@@ -1,7 +1,7 @@
 // The cells of one Version: usually one, more while it is blocked, none while the Version is idle.
 import type { Clock } from "../../base/clock.ts";
 import { AtollError } from "../../base/errors.ts";
-import type { Cell } from "../../sandbox/cell.ts";
+import type { Cell, CellPhase } from "../../sandbox/cell.ts";
 import type { VersionSpec } from "./worker-runtime.ts";
 
 /** A cell that the pool opened, with what it may be asked. */
@@ -48,6 +48,11 @@ export class VersionCells {
     let sum = 0;
     for (const { cell } of this.#members) sum += cell.running;
     return sum;
+  }
+
+  /** Phases of the cells that there are. */
+  *phases(): Generator<CellPhase["phase"]> {
+    for (const { cell } of this.#members) yield cell.phase.phase;
   }
 
   /** A ready cell without waiting, or null: the hot path. */

@@ -9,6 +9,7 @@ import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import {
   type CellOwner,
+  type CellPhase,
   type CellResponse,
   CellStopped,
   HandlerFailed,
@@ -190,6 +191,13 @@ export class Workers implements WorkerRuntime {
     let sum = 0;
     for (const cells of this.#versions.values()) sum += cells.running;
     return sum;
+  }
+
+  /** Cells of all Versions. */
+  cellPhases(): Readonly<Record<CellPhase["phase"], number>> {
+    const counts = { starting: 0, live: 0, stopping: 0, closed: 0 };
+    for (const cells of this.#versions.values()) for (const phase of cells.phases()) counts[phase] += 1;
+    return counts;
   }
 
   #draw(workerUid: ResourceUid): VersionCells {

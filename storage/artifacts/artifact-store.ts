@@ -66,6 +66,11 @@ export class ArtifactStore {
     this.#heldBytes = ledger.totalBytes();
   }
 
+  /** Bytes that are held, those that are just arriving included. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   /** Open or create the store in `dir` and remove what a crash left half written. */
   static async open(dir: string, options: ArtifactStoreOptions): Promise<ArtifactStore> {
     const files = await BlobFiles.open(dir);

@@ -31,6 +31,11 @@ export class OperationTable {
     return this.#statements.countUnfinished.get()?.count ?? 0;
   }
 
+  /** Statuses that no Operation has are absent. */
+  countByStatus(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#statements.countByStatus.all().map(({ status, count }) => [status, count]));
+  }
+
   /** The Operation that a principal's key stands for, and what the key was used with. */
   byKey(api: string, principal: PrincipalId, key: string): IdempotencyRow | null {
     return this.#statements.byKey.get({ api, principal, key }) ?? null;
@@ -81,6 +86,11 @@ function prepare(db: Db) {
       .select({ count: sql<number>`count(*)` })
       .from(operation)
       .where(sql`status NOT IN ('succeeded', 'failed')`)
+      .prepare(),
+    countByStatus: db
+      .select({ status: operation.status, count: sql<number>`count(*)` })
+      .from(operation)
+      .groupBy(operation.status)
       .prepare(),
     byKey: db
       .select()
