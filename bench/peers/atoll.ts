@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type DeployParts, deploy } from "../../cli/deploy/deploy.ts";
-import { buildWorkerFiles } from "../../cli/deploy/worker-files.ts";
+import { buildWorkerFiles, type WorkerFiles } from "../../cli/deploy/worker-files.ts";
 import { openSession } from "../../cli/session.ts";
 import { type Child, runToEnd, startChild } from "../child.ts";
 import type { Address, Peer, Prepared, Running, WorkerSource } from "../peer.ts";
@@ -74,12 +74,14 @@ async function writeEntries(workers: readonly WorkerSource[], directory: string)
 async function deployMany(entries: readonly Entry[], data: string, hosts: Map<string, string>): Promise<void> {
   const session = await openSession({ data, wait: DEPLOY_SECONDS });
   const parts: DeployParts = { ...session, say: () => {} };
-  const left = entries.values();
+  // One after the other: the bundler works in the directory of the entry, and a process has but one.
+  const built: { readonly name: string; readonly files: WorkerFiles }[] = [];
+  for (const { name, file } of entries) built.push({ name, files: await buildWorkerFiles(file) });
+  const left = built.values();
   const work = async (): Promise<void> => {
-    for (const { name, file } of left) {
-      const files = await buildWorkerFiles(file);
+    for (const { name, files } of left) {
       const deployed = await deploy(parts, { name, space: "default", files, handlers: ["fetch"], vars: {} });
-      hosts.set(name, deployed.hostname);
+      if (deployed.hostname !== null) hosts.set(name, deployed.hostname);
     }
   };
   await Promise.all(Array.from({ length: DEPLOYMENTS_AT_ONCE }, work));

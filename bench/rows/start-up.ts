@@ -51,7 +51,7 @@ async function firstAnswerMs(running: Running, worker: string): Promise<number> 
 function copies(count: number): WorkerSource[] {
   return Array.from({ length: count }, (_, i) => ({
     name: `${HELLO.name}-${i}`,
-    source: `${HELLO.source}export const serial = ${i};\n`,
+    source: HELLO.source.replace("world", `world ${i}`),
   }));
 }
 
