@@ -3,7 +3,8 @@
 /** Names in any case with their values, in order; a name may repeat. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-const HOP_BY_HOP = new Set([
+/** Fields that belong to one connection, in lower case. */
+export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-authenticate",

@@ -1,29 +1,24 @@
+import { HOP_BY_HOP } from "../egress/http-headers.ts";
 import { HEADER_SEPARATOR } from "../../sandbox/protocol.ts";
-
-/** Fields that belong to one connection and never travel on (RFC 9110, 7.6.1). */
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** Framing is ours to say: a tenant's word about it could contradict what is sent. */
 const FRAMING = new Set([...HOP_BY_HOP, "content-length"]);
 
 /** Headers as one string, name NUL value NUL …, without what belongs to the connection. */
 export function flatten(headers: Headers): string {
+  const dropped = droppedBy(headers.get("connection"));
   let flat = "";
   headers.forEach((value, name) => {
-    if (HOP_BY_HOP.has(name)) return;
+    if (dropped.has(name)) return;
     flat += flat === "" ? `${name}\0${value}` : `\0${name}\0${value}`;
   });
   return flat;
+}
+
+/** What a Connection field names belongs to the connection, too. Nearly all of them name nothing of the kind. */
+function droppedBy(connection: string | null): ReadonlySet<string> {
+  if (connection === null || connection === "keep-alive" || connection === "close") return HOP_BY_HOP;
+  return new Set([...HOP_BY_HOP, ...connection.split(",").map((token) => token.trim().toLowerCase())]);
 }
 
 export function flattenPairs(pairs: readonly (readonly [string, string])[]): string {
