@@ -175,3 +175,9 @@ const unflattenHeaders = (flat) => {
   }
   return headers;
 };
+
+/** The engine says what a text is only when it sends it by itself; the Fetch standard says it in the headers at once. */
+const nameText = (headers, body) => {
+  if (typeof body === "string" && !headersHas(headers, "content-type"))
+    headersAppend(headers, "content-type", "text/plain;charset=UTF-8");
+};

@@ -21,6 +21,7 @@ const openCall = async (kind, target, input, init) => {
   if (invocation === undefined || invocation.pending === 0)
     throw refusal(kind, "calls are possible only while an event is handled");
   const request = new NativeRequest(input, init);
+  if (typeof init === "object" && init !== null) nameText(requestHeaders(request), init.body);
   const signal = requestSignal(request);
   if (signalAborted(signal)) throw signalReason(signal);
   const head =

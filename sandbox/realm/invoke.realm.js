@@ -32,7 +32,9 @@ const installResponse = () => {
     if (new.target === undefined)
       throw new NativeTypeError("Class constructor Response cannot be invoked without 'new'");
     const native = new.target === Response ? NativeResponse : new.target;
-    return markBody(ReflectConstruct(NativeResponse, [body, init], native), body);
+    const response = ReflectConstruct(NativeResponse, [body, init], native);
+    nameText(responseHeaders(response), body);
+    return markBody(response, body);
   }
   ReflectDefineProperty(Response, "prototype", { __proto__: null, value: NativeResponse.prototype, writable: false });
   const nativeJson = NativeResponse.json;

@@ -172,18 +172,24 @@ const sealModuleRecords = () => {
   ReflectDeleteProperty(ModuleRecord.prototype, "constructor");
 };
 
+/** What the engine adds to the web's classes, and what could block the thread. */
 const trimWebClasses = () => {
+  const blobExtras = ["delete", "exists", "stat", "unlink", "write", "writer", "image", "json", "formData"];
   const extras = [
-    [
-      Blob.prototype,
-      ["delete", "exists", "stat", "unlink", "write", "writer", "image", "lastModified", "name", "json", "formData"],
-    ],
+    [Blob.prototype, blobExtras],
+    [File.prototype, blobExtras],
     [URL, ["createObjectURL", "revokeObjectURL"]],
     [Atomics, ["wait", "waitAsync", "notify", "pause"]],
+    [WebAssembly, ["compileStreaming", "instantiateStreaming"]],
     [Error, ["appendStackTrace"]],
   ];
   for (let i = 0; i < extras.length; i++) {
-    for (let j = 0; j < extras[i][1].length; j++) ReflectDeleteProperty(extras[i][0], extras[i][1][j]);
+    for (let j = 0; j < extras[i][1].length; j++) {
+      const name = extras[i][1][j];
+      // Some cannot be deleted, but all can be emptied.
+      if (!ReflectDeleteProperty(extras[i][0], name))
+        ReflectDefineProperty(extras[i][0], name, { __proto__: null, value: undefined, writable: false });
+    }
   }
   // Call sites of prepareStackTrace would expose host frames.
   ReflectDefineProperty(Error, "prepareStackTrace", {
@@ -193,6 +199,20 @@ const trimWebClasses = () => {
     enumerable: false,
     configurable: false,
   });
+};
+
+/** Memory that threads could share is of no use to a tenant, and waiting on it would block the thread. */
+const refuseSharedMemory = () => {
+  const NativeMemory = WebAssembly.Memory;
+  function Memory(descriptor) {
+    if (new.target === undefined) throw new NativeTypeError("calling WebAssembly.Memory without 'new' is invalid");
+    const memory = ReflectConstruct(NativeMemory, [descriptor], new.target === Memory ? NativeMemory : new.target);
+    if (isSharedArrayBuffer(memoryBuffer(memory))) throw new NativeTypeError("shared memory is not available");
+    return memory;
+  }
+  ReflectDefineProperty(Memory, "prototype", { __proto__: null, value: NativeMemory.prototype, writable: false });
+  hide(NativeMemory.prototype, "constructor", Memory);
+  hide(WebAssembly, "Memory", Memory);
 };
 
 /** Web IDL reads a missing `this` of these methods as the global object, which would reach past the facade. */
@@ -287,11 +307,23 @@ const installGlobalFacade = () => {
   const real = globalThis;
   const target = { __proto__: null };
   const hidden = (key) => key === "Bun";
+  // The real global object has no prototype, so what the facade inherits is looked up here.
+  const holderOf = (key) => (ReflectHas(real, key) ? real : ObjectPrototype);
   const facade = new NativeProxy(target, {
     __proto__: null,
-    get: (_, key) => (hidden(key) ? undefined : ReflectGet(real, key)),
-    set: (_, key, value) => !hidden(key) && ReflectSet(real, key, value),
-    has: (_, key) => !hidden(key) && ReflectHas(real, key),
+    get: (_, key, receiver) => {
+      if (hidden(key)) return undefined;
+      const holder = holderOf(key);
+      return holder === real ? ReflectGet(real, key) : ReflectGet(holder, key, receiver);
+    },
+    set: (_, key, value, receiver) => {
+      if (hidden(key)) return false;
+      const holder = holderOf(key);
+      return holder === real && receiver === facade
+        ? ReflectSet(real, key, value)
+        : ReflectSet(holder, key, value, receiver);
+    },
+    has: (_, key) => !hidden(key) && (ReflectHas(real, key) || ReflectHas(ObjectPrototype, key)),
     deleteProperty: (_, key) => !hidden(key) && ReflectDeleteProperty(real, key),
     ownKeys: () => {
       const keys = ReflectOwnKeys(real);
@@ -323,7 +355,8 @@ const installGlobalFacade = () => {
       };
     },
     defineProperty: (_, key, descriptor) => {
-      if (hidden(key)) return false;
+      // A proxy may not promise for its target what the target does not have.
+      if (hidden(key) || descriptor.configurable === false) return false;
       const copy = {
         __proto__: null,
         enumerable: descriptor.enumerable === true,

@@ -59,6 +59,11 @@ const nothing = valueModule(undefined, undefined);
 const SHADOWING_IMPORT = `import Bun from "${nonce}";`;
 const PLAIN_IMPORT = `import     "${nonce}";`;
 
+/** The engine's own import.meta has `require` and more, behind a prototype that it does not show. */
+const emptyImportMeta = (meta) => {
+  ReflectSetPrototypeOf(meta, null);
+};
+
 /**
  * Compile a JavaScript module. Each gets a first import of ours: it shadows the identifier `Bun`, the one global that
  * cannot be removed, and evaluating it is the hook by which a graph with cycles is entered rightly. A module that
@@ -73,7 +78,7 @@ const compile = (path, source) => {
       0,
       0,
       undefined,
-      () => {},
+      emptyImportMeta,
       nobody,
       (specifier, _referrer, attributes, phase) => importDynamically(path, specifier, attributes, phase),
     );

@@ -6,6 +6,7 @@ installConsole();
 installFetch();
 installResponse();
 trimWebClasses();
+refuseSharedMemory();
 guardEventTarget();
 sealModuleRecords();
 guardUncaught();
@@ -14,7 +15,7 @@ removeGlobals();
 installGlobalFacade();
 // Without a prototype, accessors put on Object.prototype are not reachable as bare identifiers, where their `this` would
 // be the real global object.
-Reflect.setPrototypeOf(globalThisReal, null);
+ReflectSetPrototypeOf(globalThisReal, null);
 
 register("deliver", deliver);
 register("defineModule", defineModule);
