@@ -7,6 +7,7 @@ import { artifactRoutes } from "./artifacts.ts";
 import { logRoutes } from "./logs.ts";
 import { metricsRoutes } from "./metrics.ts";
 import type { OperatorContext } from "./operator-context.ts";
+import { evictionRoutes } from "./evictions.ts";
 import { testClockRoutes } from "./test-clock.ts";
 
 export const OPERATOR_ROOT = "/operator/v1";
@@ -32,7 +33,8 @@ export function operatorApi(context: OperatorContext) {
   const { telemetry = null } = context;
   if (telemetry !== null) {
     app.use(logRoutes(context, telemetry)).use(metricsRoutes(context, telemetry));
-    if (telemetry.testClock !== null) app.use(testClockRoutes(context, telemetry.testClock));
+    if (telemetry.test !== null)
+      app.use(testClockRoutes(context, telemetry.test)).use(evictionRoutes(context, telemetry.test));
   }
   return app;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import type { ResourceUid } from "../../base/ids.ts";
 import type { LogBus } from "../../runtime/logs/log-bus.ts";
 import type { TestClock } from "../../runtime/time/test-clock.ts";
 
@@ -13,6 +14,13 @@ export interface Telemetry {
   readonly nodeClock: Clock;
   /** Numbers in the Prometheus text format. */
   metrics(): string;
-  /** Null unless the node's time is moved by hand. */
-  readonly testClock: TestClock | null;
+  /** Null unless the node was opened for a test. */
+  readonly test: TestHooks | null;
+}
+
+/** What a test may do to a node. */
+export interface TestHooks {
+  readonly clock: TestClock;
+  /** End every cell of a Worker. Resolves to their number. */
+  readonly evict: (workerUid: ResourceUid) => Promise<number>;
 }

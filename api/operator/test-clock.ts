@@ -4,16 +4,16 @@ import { rfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { AtollError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
-import type { TestClock } from "../../runtime/time/test-clock.ts";
 import { authenticateAdmin } from "../auth.ts";
 import { MethodNotAllowed } from "../problem.ts";
 import { readJsonObject, readQuery } from "../request.ts";
 import { jsonResponse } from "../response.ts";
 import type { OperatorContext } from "./operator-context.ts";
+import type { TestHooks } from "./telemetry.ts";
 
 const BODY_BYTES_MAX = 1_024;
 
-export function testClockRoutes({ principals }: OperatorContext, clock: TestClock) {
+export function testClockRoutes({ principals }: OperatorContext, { clock }: TestHooks) {
   const shown = (nowMs: number): Response => jsonResponse({ now: rfc3339(nowMs), nowMs });
   return new Elysia({ name: "operator-test-clock", strictPath: true })
     .get("/test-clock", ({ request }) => {

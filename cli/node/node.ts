@@ -192,7 +192,7 @@ export async function openNode(parts: NodeParts): Promise<Node> {
       clock: system,
       nodeClock: clock,
       metrics: () => metricsPage({ requests: observation.requests, logs: observation.bus, workers, artifacts, store }),
-      testClock,
+      test: testClock === null ? null : { clock: testClock, evict: (uid) => workers.evict(uid) },
     },
     log,
   });

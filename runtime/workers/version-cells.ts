@@ -109,6 +109,17 @@ export class VersionCells {
     }
   }
 
+  /**
+   * End every cell that there is now, so that the next event meets fresh modules. What runs may finish within `graceMs`;
+   * events that come meanwhile run elsewhere. Resolves to the number of cells when they have ended.
+   */
+  async evict(graceMs: number): Promise<number> {
+    const members = [...this.#members];
+    for (const member of members) member.ready = false;
+    await Promise.all(members.map(({ cell }) => this.#endCell(cell, graceMs)));
+    return members.length;
+  }
+
   /** Milliseconds since the last event was given out; for choosing whom to reclaim first. */
   idleMs(): number {
     let last = 0;
@@ -129,6 +140,10 @@ export class VersionCells {
 
   async #retireCell(cell: PooledCell, graceMs: number): Promise<void> {
     cell.abortAll();
+    await this.#endCell(cell, graceMs);
+  }
+
+  async #endCell(cell: PooledCell, graceMs: number): Promise<void> {
     if (cell.running > 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const cancel = this.#options.clock.after(graceMs, resolve);

@@ -87,6 +87,7 @@ const BLOCKED_MS = 250;
 const LOAD_WALL_MS = 30_000;
 const CLOSE_GRACE_MS = 5_000;
 const RETIRE_GRACE_MS = 1_000;
+const EVICT_GRACE_MS = 5_000;
 const RECLAIM_EVERY_MS = 10_000;
 
 /** What the people behind a Worker are told when it was ended. */
@@ -177,6 +178,13 @@ export class Workers implements WorkerRuntime {
       throw new AtollError("backend_unavailable", `the Worker's Version declares no ${handler} handler`);
     }
     return (await cells.acquire()).event(handler, json);
+  }
+
+  /** End every cell of the Worker, as an idle Worker's cells end; see VersionCells. Resolves to their number. */
+  async evict(workerUid: ResourceUid): Promise<number> {
+    const its = [...this.#versions.values()].filter(({ version }) => version.workerUid === workerUid);
+    const counts = await Promise.all(its.map((cells) => cells.evict(EVICT_GRACE_MS)));
+    return counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** Cancel everything and resolve when all cells have ended. */
