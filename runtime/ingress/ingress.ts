@@ -66,8 +66,10 @@ export class Ingress {
     return this.#serve(request, workerUid, host, hostname);
   }
 
-  #serve(request: Request, workerUid: ResourceUid, host: string, hostname: string): Promise<Response> {
+  #serve(request: Request, workerUid: ResourceUid, host: string, hostname: string): Promise<Response> | Response {
     const { url, method } = request;
+    // It asks for a tunnel and has no path; no Worker can answer that.
+    if (method === "CONNECT") return plain(501, "CONNECT is not supported.");
     const tls = url.startsWith("https:");
     const path = url.slice(url.indexOf("/", 8));
     const head: RequestHead = {
@@ -122,12 +124,18 @@ export class Ingress {
   }
 }
 
-/** Host name in lower case, without port; IPv6 literals keep their brackets. */
+/** Host name in lower case, without port; IPv6 literals keep their brackets. With no legal port it is nobody's name. */
 export function hostnameOf(host: string): string {
-  const colon = host.lastIndexOf(":");
-  const bare = colon > 0 && host.indexOf("]", colon) < 0 ? host.slice(0, colon) : host;
-  const lower = bare.toLowerCase();
-  return lower.endsWith(".") ? lower.slice(0, -1) : lower;
+  const lower = host.toLowerCase();
+  const colon = lower.lastIndexOf(":");
+  const hasPort = colon > 0 && lower.indexOf("]", colon) < 0;
+  if (hasPort && !isPort(lower.slice(colon + 1))) return lower;
+  const bare = hasPort ? lower.slice(0, colon) : lower;
+  return bare.endsWith(".") ? bare.slice(0, -1) : bare;
+}
+
+function isPort(text: string): boolean {
+  return text === "" || (/^\d{1,5}$/.test(text) && Number(text) <= 65_535);
 }
 
 /**
@@ -196,14 +204,41 @@ function outcomeOf(error: unknown): RequestOutcome {
 
 function toResponse({ status, statusText, headers, body, bodyBytes }: CellResponse, head: boolean): Response {
   const pairs = responseHeaders(headers);
+  const init = { status, statusText, headers: pairs };
+  if (status === 204 || status === 205 || status === 304) {
+    if (body instanceof ReadableStream) body.cancel().catch(() => {});
+    return new Response(null, init);
+  }
   if (head && body instanceof ReadableStream) {
     body.cancel().catch(() => {});
-    if (bodyBytes !== null) pairs.push(["content-length", String(bodyBytes)]);
-    return new Response(null, { status, statusText, headers: pairs });
+    if (bodyBytes === null) return new Response(unknownLength(), init);
+    pairs.push(["content-length", String(bodyBytes)]);
+    return new Response(null, init);
   }
-  const init = { status, statusText, headers: pairs };
-  if (status === 204 || status === 205 || status === 304) return new Response(null, init);
+  // The server would say application/octet-stream where the Worker says nothing; of a stream it says nothing either.
+  if (body instanceof Uint8Array && !pairs.some(([name]) => name === "content-type")) {
+    return new Response(streamOf(body), init);
+  }
   return new Response(body as ReadableStream | Uint8Array<ArrayBuffer> | null, init);
+}
+
+function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+}
+
+/** For HEAD: no body is sent, and that must not be announced as a length of 0. */
+function unknownLength(): ReadableStream {
+  return new ReadableStream({
+    async pull(controller) {
+      await Promise.resolve();
+      controller.close();
+    },
+  });
 }
 
 const EXPLANATIONS: Record<number, string> = {
