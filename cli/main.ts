@@ -17,6 +17,11 @@ const COMMANDS: readonly Entry[] = [
     load: async () => (await import("./commands/serve.ts")).serveCommand(),
   },
   {
+    name: "dev",
+    description: "run a Worker on this machine, and again at every save",
+    load: async () => (await import("./commands/dev.ts")).devCommand(),
+  },
+  {
     name: "deploy",
     description: "bundle a Worker, upload it, and make it answer",
     load: async () => (await import("./commands/deploy.ts")).deployCommand(),
@@ -45,6 +50,11 @@ const COMMANDS: readonly Entry[] = [
     name: "config",
     description: "check the configuration of a node",
     load: async () => (await import("./commands/config.ts")).configCommand(),
+  },
+  {
+    name: "doctor",
+    description: "look at the machine and the disk that a node would run on",
+    load: async () => (await import("./commands/doctor.ts")).doctorCommand(),
   },
 ];
 
