@@ -100,11 +100,11 @@ describe("selection", () => {
   test("WD-38: switches back and forth under load lose no request, and no mixture becomes visible", async () => {
     const deployed = await node.deploy(says("one"));
     const other = await node.version(deployed.worker, says("two"));
-    let running = true;
+    const load = { isOn: true };
     const failures: string[] = [];
     const seen = new Set<string>();
     const clients = Array.from({ length: 8 }, async () => {
-      while (running) {
+      while (load.isOn) {
         const response = await node.fetch(deployed);
         const text = await response.text();
         seen.add(text);
@@ -117,7 +117,7 @@ describe("selection", () => {
       // Once the switch is acknowledged, nothing else is chosen.
       expect(await node.text(deployed)).toBe(i % 2 === 0 ? "two" : "one");
     }
-    running = false;
+    load.isOn = false;
     await Promise.all(clients);
     expect(failures).toEqual([]);
     expect([...seen].sort()).toEqual(["one", "two"]);

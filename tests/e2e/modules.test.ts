@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { WORKER_ENDPOINT } from "../../control/forms/form-urls.ts";
 import { endpointSpec } from "../support/forms/chain.ts";
-import { TestNode } from "../support/node-rig.ts";
+import { eventually, TestNode } from "../support/node-rig.ts";
 
 let node: TestNode;
 beforeAll(async () => {
@@ -283,6 +283,6 @@ describe("ctx", () => {
     await node.text(worker, "/save");
     expect(await node.text(worker, "/expired")).toBe("context_expired");
     await node.text(worker, "/chain");
-    while ((await node.text(worker, "/done")) !== "11") await Bun.sleep(2);
+    await eventually(async () => (await node.text(worker, "/done")) === "11", "work added by waitUntil's own is lost");
   });
 });

@@ -163,10 +163,9 @@ describe("secrets", () => {
             if (new URL(request.url).pathname === "/fail") throw new Error("no secret in here");
             return new Response(String(env.TOKEN === ${JSON.stringify(FIRST)} && env.KEY === ${JSON.stringify(SECOND)}));
           },
-        };`.replace(JSON.stringify(FIRST), `["sentinel", "first-7f3a9c"].join("-")`).replace(
-        JSON.stringify(SECOND),
-        `["sentinel", "second-55e1d0"].join("-")`,
-      ),
+        };`
+        .replace(JSON.stringify(FIRST), `["sentinel", "first-7f3a9c"].join("-")`)
+        .replace(JSON.stringify(SECOND), `["sentinel", "second-55e1d0"].join("-")`),
       secrets: { TOKEN: FIRST, KEY: SECOND },
     });
     expect(await node.text(worker)).toBe("true");
@@ -202,7 +201,7 @@ describe("secrets", () => {
     const found = new Map<string, Buffer>();
     for (const value of [FIRST, SECOND, OTHER]) {
       found.set(`${value} as text`, Buffer.from(value));
-      found.set(`${value} reversed`, Buffer.from([...value].reverse().join("")));
+      found.set(`${value} reversed`, Buffer.from(value).reverse());
       found.set(`${value} in hex`, Buffer.from(Buffer.from(value).toString("hex")));
       found.set(`${value} in UTF-16`, Buffer.from(value, "utf16le"));
       for (const pad of [0, 1, 2]) {

@@ -185,9 +185,7 @@ export class TestNode implements AsyncDisposable {
   }
 
   async version(worker: string, options: VersionOptions | string): Promise<ResourceUid> {
-    return await this.api.done(
-      this.createVersion(worker, typeof options === "string" ? { files: options } : options),
-    );
+    return await this.api.done(this.createVersion(worker, typeof options === "string" ? { files: options } : options));
   }
 
   async deployment(worker: string, weights: Readonly<Record<string, number>>): Promise<ResourceUid> {
