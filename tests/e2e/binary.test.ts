@@ -116,6 +116,12 @@ describe("the binary", () => {
     expect(resources.stdout).toContain("shop");
   });
 
+  test("looks at the machine with a process of its own", async () => {
+    const ports = ["--listen", "127.0.0.1:0", "--tls-listen", "127.0.0.1:0"];
+    const { stdout } = await atoll(["doctor", "--data", "data", ...ports], { program: installed });
+    expect(stdout).toMatch(/^ok +kill-survival +all [1-9]\d* writes/m);
+  });
+
   test("says in words what is wrong with a Worker, with its place in the TypeScript", async () => {
     await write({ "broken.ts": "export default {\n  fetch(: Request) {}\n};\n" });
     const { code, stderr } = await atoll(["deploy", "broken.ts", "--data", "data"], { program: installed });
