@@ -8,6 +8,7 @@ import { openRealm, type Realm } from "./realm.ts";
 export interface CellEnvironment {
   /** Bytes of heap in use. */
   heapBytes(): number;
+  collectGarbage(): void;
   /** Milliseconds, never going back. */
   monotonicMs(): number;
   /** An unguessable string, new at each call. */
@@ -42,12 +43,13 @@ export class CellSide {
 
   /** Something that tenant code threw reached the thread; `text` says what is safely known of it. */
   logUncaught(text: string): void {
-    if (this.#room()) this.#outbox.push(JSON.stringify([Op.log, 0, "error", text]));
+    if (this.#room()) this.#outbox.push(JSON.stringify([Op.log, 0, "error", text, 1]));
   }
 
   #handle(message: Message, blocks: readonly Uint8Array[]): void {
     switch (message[0]) {
       case Op.ping:
+        if (message[2] === true) this.#environment.collectGarbage();
         this.#pong(message[1] as number);
         return;
       case Op.load:

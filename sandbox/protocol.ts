@@ -44,7 +44,7 @@ export const Op = {
   log: 13,
   /** cell→host [op, id, invocation, kind, target, method, url, headers, body, inline, redirect]: tenant code calls out. */
   call: 14,
-  /** host→cell [op, n]. */
+  /** host→cell [op, n, collect]: give a sign of life, with `collect` after a garbage collection. */
   ping: 15,
   /** cell→host [op, n, heapBytes, [[invocation, activeMs] …]]. */
   pong: 16,

@@ -16,11 +16,9 @@ import { CellStopped } from "./cell.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Outbox } from "./outbox.ts";
 import { type LoadResult, type LoadSpec, type Message, Op } from "./protocol.ts";
+import { NO_INVOCATION } from "./watchdogs/active-time.ts";
 import { type CellLimits, CellWatchdog } from "./watchdogs/cell-watchdog.ts";
 import { threadCpuMs } from "./watchdogs/thread-cpu.ts";
-
-/** Loading counts as an invocation of its own for the watchdog. */
-const LOADING = 0;
 
 /** Set by the build of the binary, which holds the cell's entry compiled and under another name. */
 declare const ATOLL_THREAD_MAIN: string | undefined;
@@ -82,11 +80,12 @@ export class ThreadCell implements Cell {
     this.#exchanges = new Exchanges(this.#outbox, options.owner);
     this.#watchdog = new CellWatchdog(options.clock, options.limits, {
       cpuMs: () => (this.#thread === null ? null : threadCpuMs(this.#thread)),
-      ping: (n) => {
-        this.#outbox.push(`[${Op.ping},${n}]`);
+      residentBytes: () => process.memoryUsage.rss(),
+      ping: (n, collect) => {
+        this.#outbox.push(`[${Op.ping},${n},${collect}]`);
         this.#outbox.flush();
       },
-      open: () => (this.#phase.phase === "starting" ? new Set([LOADING]) : new Set(this.#exchanges.ids())),
+      open: () => (this.#phase.phase === "starting" ? new Set([NO_INVOCATION]) : new Set(this.#exchanges.ids())),
       condemn: (reason) => void this.stop(reason),
     });
     const indices = blocks.map((block) => this.#outbox.block(block));
@@ -155,9 +154,14 @@ export class ThreadCell implements Cell {
 
   #receive(data: unknown): void {
     if (this.#phase.phase !== "starting" && this.#phase.phase !== "live") return;
-    if (typeof data === "string") this.#handleAll(data, []);
-    else if (Array.isArray(data)) this.#handleAll(data[0] as string, data.slice(1) as Uint8Array[]);
-    else this.#thread = (data as { ready: string }).ready;
+    try {
+      if (typeof data === "string") this.#handleAll(data, []);
+      else if (Array.isArray(data)) this.#handleAll(data[0] as string, data.slice(1) as Uint8Array[]);
+      else this.#thread = (data as { ready: string }).ready;
+    } catch {
+      // Nothing of ours speaks like that, so the wall is broken: end it.
+      void this.stop("crashed");
+    }
   }
 
   #handleAll(text: string, blocks: readonly Uint8Array[]): void {

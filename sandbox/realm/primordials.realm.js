@@ -148,7 +148,7 @@ const textEncoder = new NativeTextEncoder();
 const contextStorage = new AsyncLocalStorage();
 const contextRun = uncurry3(AsyncLocalStorage.prototype.run);
 const contextGetStore = uncurry0(AsyncLocalStorage.prototype.getStore);
-const promiseResolve = (value) => ReflectApply(NativePromise.resolve, NativePromise, [value]);
+const promiseThen = uncurry2(NativePromise.prototype.then);
 
 /** A promise with its resolvers, in a null-prototype record. */
 const deferred = () => {

@@ -1,6 +1,7 @@
 // Part 8: put the lockdown in place and hand the host its entry points.
 
 installTimers();
+claimTimeAfterCrypto();
 installSmallGlobals();
 installConsole();
 installFetch();

@@ -6,14 +6,17 @@ import { ActiveTime } from "./active-time.ts";
 export interface CellLimits {
   /** Active CPU of one invocation, or of loading, in milliseconds. */
   readonly cpuMs: number;
-  /** Heap of one cell in bytes. */
+  /** Heap of one cell in bytes; also how much its process may grow while the cell does not answer. */
   readonly memoryBytes: number;
 }
 
 export interface Watched {
   /** CPU time of the cell so far in milliseconds; null when unknown. */
   cpuMs(): number | null;
-  ping(n: number): void;
+  /** Resident memory of the process that holds the cell, in bytes. */
+  residentBytes(): number;
+  /** Ask for a pong; with `collect`, after the garbage has been collected. */
+  ping(n: number, collect: boolean): void;
   /** Invocations under way, or loading. */
   open(): ReadonlySet<number>;
   condemn(reason: StopReason): void;
@@ -21,11 +24,22 @@ export interface Watched {
 
 /** How often a busy cell is looked at. */
 const LOOK_MS = 50;
+/** How often a cell without work is: code may go on in it. */
+const IDLE_LOOK_MS = 2_000;
 /**
  * A thread can be blocked without using CPU only inside a native wait; no legitimate one lasts longer than this
  * multiple of the CPU limit.
  */
 const BLOCKED_WALL_FACTOR = 4;
+/** Growth of the process is a cell's doing when it was busy for this part of the time. */
+const BUSY = 0.5;
+
+/** The unanswered ping, and how things stood when it was sent. */
+interface Waiting {
+  readonly sinceMs: number;
+  readonly cpuMs: number;
+  readonly residentBytes: number;
+}
 
 export class CellWatchdog {
   readonly #clock: Clock;
@@ -33,15 +47,19 @@ export class CellWatchdog {
   readonly #cell: Watched;
   readonly #active: ActiveTime;
   #timer: Cancel | null = null;
+  #pace: "busy" | "idle" | "stopped" = "idle";
   #pings = 0;
-  /** The unanswered ping, with the clock and the CPU when it was sent. */
-  #waiting: { readonly sinceMs: number; readonly cpuMs: number } | null = null;
+  #waiting: Waiting | null = null;
+  #lastLookMs: number;
+  /** The cell said that its heap is too large; whether that is garbage shows after a collection. */
+  #collect = false;
 
   constructor(clock: Clock, limits: CellLimits, cell: Watched) {
     this.#clock = clock;
     this.#limits = limits;
     this.#cell = cell;
     this.#active = new ActiveTime(limits);
+    this.#lastLookMs = clock.monotonicMs();
   }
 
   /** True while the cell has owed us a sign of life for `ms`. */
@@ -49,43 +67,72 @@ export class CellWatchdog {
     return this.#waiting !== null && this.#clock.monotonicMs() - this.#waiting.sinceMs >= ms;
   }
 
-  /** There is work: start looking, until there is none. */
+  /** There is work: look often until there is none. */
   wake(): void {
-    this.#timer ??= this.#clock.after(LOOK_MS, this.#look);
+    if (this.#pace !== "idle") return;
+    this.#pace = "busy";
+    this.#arm(LOOK_MS);
   }
 
   stop(): void {
     this.#timer?.();
     this.#timer = null;
+    this.#pace = "stopped";
     this.#waiting = null;
   }
 
   pong(heapBytes: number, attributed: readonly (readonly [number, number])[]): void {
+    if (this.#pace === "stopped" || this.#waiting === null) return;
     this.#waiting = null;
-    if (heapBytes > this.#limits.memoryBytes) {
+    if (heapBytes > this.#limits.memoryBytes && this.#collect) {
       this.#cell.condemn("memory");
       return;
     }
-    const cpuMs = this.#cell.cpuMs();
-    if (cpuMs !== null && this.#active.look(cpuMs, this.#cell.open(), attributed)) this.#cell.condemn("cpu");
+    this.#collect = heapBytes > this.#limits.memoryBytes;
+    this.#account(attributed);
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer?.();
+    this.#timer = this.#clock.after(delayMs, this.#look);
   }
 
   readonly #look = (): void => {
     this.#timer = null;
-    const open = this.#cell.open();
-    if (open.size === 0 && this.#waiting === null) return;
-    const now = this.#clock.monotonicMs();
-    const cpuMs = this.#cell.cpuMs() ?? 0;
-    if (this.#waiting === null) {
-      this.#waiting = { sinceMs: now, cpuMs };
-      this.#cell.ping(++this.#pings);
-    } else if (
-      cpuMs - this.#waiting.cpuMs >= this.#limits.cpuMs ||
-      now - this.#waiting.sinceMs >= this.#limits.cpuMs * BLOCKED_WALL_FACTOR
-    ) {
-      this.#cell.condemn("cpu");
-      return;
+    if (this.#cell.open().size === 0 && this.#waiting === null && !this.#collect) {
+      this.#pace = "idle";
+      this.#account([]);
+    } else if (this.#waiting === null) {
+      this.#waiting = {
+        sinceMs: this.#clock.monotonicMs(),
+        cpuMs: this.#cell.cpuMs() ?? 0,
+        residentBytes: this.#cell.residentBytes(),
+      };
+      this.#cell.ping(++this.#pings, this.#collect);
+    } else {
+      this.#judgeSilence(this.#waiting);
     }
-    this.wake();
+    if (this.#pace !== "stopped") this.#arm(this.#pace === "busy" ? LOOK_MS : IDLE_LOOK_MS);
   };
+
+  #account(attributed: readonly (readonly [number, number])[]): void {
+    const cpuMs = this.#cell.cpuMs();
+    if (cpuMs === null) return;
+    const nowMs = this.#clock.monotonicMs();
+    const elapsedMs = nowMs - this.#lastLookMs;
+    this.#lastLookMs = nowMs;
+    if (this.#active.look({ cpuMs, elapsedMs, open: this.#cell.open(), attributed })) this.#cell.condemn("cpu");
+  }
+
+  /** The cell has not answered since the last look at least. */
+  #judgeSilence(waiting: Waiting): void {
+    const silentMs = this.#clock.monotonicMs() - waiting.sinceMs;
+    const usedMs = (this.#cell.cpuMs() ?? 0) - waiting.cpuMs;
+    const grownBytes = this.#cell.residentBytes() - waiting.residentBytes;
+    // A thread that does not come to answer cannot be asked for its heap, but its process shows how it grows.
+    if (grownBytes > this.#limits.memoryBytes && usedMs >= silentMs * BUSY) this.#cell.condemn("memory");
+    else if (usedMs >= this.#limits.cpuMs || silentMs >= this.#limits.cpuMs * BLOCKED_WALL_FACTOR) {
+      this.#cell.condemn("cpu");
+    }
+  }
 }
