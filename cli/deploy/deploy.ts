@@ -51,6 +51,13 @@ export interface Deployed {
 
 /** Rejects with ApiError, UnreachableError or UsageError. */
 export async function deploy(parts: DeployParts, input: DeployInput): Promise<Deployed> {
+  const deployed = await bringUp(parts, input);
+  if (deployed.changed) await cleanUp(parts, deployed);
+  return deployed;
+}
+
+/** The chain alone: what earlier deployments left behind stays. */
+export async function bringUp(parts: DeployParts, input: DeployInput): Promise<Deployed> {
   const { client, say } = parts;
   const { space, files, secrets = {}, services = {}, weight = WEIGHT_TOTAL } = input;
   const names = namesOf(input.name);
@@ -81,10 +88,6 @@ export async function deploy(parts: DeployParts, input: DeployInput): Promise<De
   const deployment = await ensureDeployment(target, worker.resource, distribution);
   const endpoint = wantsEndpoint ? await ensureEndpoint(target, worker.resource) : null;
   const changed = withdrawn || [worker, bundle, version, deployment, endpoint].some((step) => step?.changed === true);
-  if (changed) {
-    const used = [bundle.resource.uid, ...distribution.map((share) => share.versionUid)];
-    await removeLeftovers(target, worker.resource, used, input.versionsKept);
-  }
   return {
     name: names.worker,
     space,
@@ -98,6 +101,13 @@ export async function deploy(parts: DeployParts, input: DeployInput): Promise<De
     weights: Object.fromEntries(distribution.map((share) => [share.versionUid, share.weight])),
     changed,
   };
+}
+
+/** Remove Versions and bundles that nobody needs any more, but for the last `kept` Versions. */
+export async function cleanUp({ client, say }: DeployParts, deployed: Deployed, kept?: number): Promise<void> {
+  const { name, space, workerUid, bundleUid, weights } = deployed;
+  const target = { space, say, client, names: namesOf(name) };
+  await removeLeftovers(target, workerUid, [bundleUid, ...Object.keys(weights)], kept);
 }
 
 function addressOf({ output }: Resource): { readonly url: string; readonly hostname: string } {

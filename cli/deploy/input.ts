@@ -17,6 +17,4 @@ export interface DeployInput {
   readonly endpoint?: boolean;
   /** What this Version gets of the traffic, in basis points; the Versions before it keep the rest. */
   readonly weight?: number;
-  /** Older Versions that stay on the Host beside those in use. */
-  readonly versionsKept?: number;
 }

@@ -18,7 +18,7 @@ const REMOVAL_MS_MAX = 10_000;
  */
 export async function removeLeftovers(
   target: Target,
-  worker: Resource,
+  workerUid: string,
   inUse: readonly string[],
   kept = VERSIONS_KEPT,
 ): Promise<void> {
@@ -26,7 +26,7 @@ export async function removeLeftovers(
     const used = new Set(inUse);
     const versions = await ours(target, WORKER_VERSION, target.names.versionPrefix);
     const removed = new Set<string>();
-    for (const version of oldVersions(versions, worker, used, kept)) {
+    for (const version of oldVersions(versions, workerUid, used, kept)) {
       if (await remove(target, version)) removed.add(version.uid);
     }
 
@@ -45,13 +45,13 @@ export async function removeLeftovers(
 /** Versions of the Worker that nobody needs any more, the oldest last. */
 export function oldVersions(
   versions: readonly Resource[],
-  worker: Resource,
+  workerUid: string,
   used: ReadonlySet<string>,
   kept = VERSIONS_KEPT,
 ): readonly Resource[] {
   return versions
     .filter((version) => isSettled(version) && !used.has(version.uid))
-    .filter((version) => referenceAt(version.spec, "worker") === worker.uid)
+    .filter((version) => referenceAt(version.spec, "worker") === workerUid)
     .sort((a, b) => (b.observedAt ?? "").localeCompare(a.observedAt ?? ""))
     .slice(kept);
 }

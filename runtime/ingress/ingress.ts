@@ -63,21 +63,27 @@ export class Ingress {
     if (workerUid === null) {
       return hostname.endsWith(this.#endpointSuffix) ? plain(404, "There is no Worker at this address.") : null;
     }
-    return this.#serve(request, workerUid, host, hostname);
+    const tls = request.url.startsWith("https:");
+    // Over plain HTTP the Worker sees what it would see at its address.
+    return this.#serve(request, workerUid, `https://${tls ? host.toLowerCase() : hostname}`);
   }
 
-  #serve(request: Request, workerUid: ResourceUid, host: string, hostname: string): Promise<Response> | Response {
+  /**
+   * Answer a request with the Worker at `hostname`, whatever host name the request names; null when there is none. The
+   * Worker sees the origin that the client asked.
+   */
+  handleAs(request: Request, hostname: string): Promise<Response> | Response | null {
+    const workerUid = this.#workers.workerAt(hostname);
+    if (workerUid === null) return null;
+    return this.#serve(request, workerUid, request.url.slice(0, request.url.indexOf("/", 8)));
+  }
+
+  #serve(request: Request, workerUid: ResourceUid, origin: string): Promise<Response> | Response {
     const { url, method } = request;
     // It asks for a tunnel and has no path; no Worker can answer that.
     if (method === "CONNECT") return plain(501, "CONNECT is not supported.");
-    const tls = url.startsWith("https:");
     const path = url.slice(url.indexOf("/", 8));
-    const head: RequestHead = {
-      method,
-      // Over plain HTTP the Worker sees what it would see at its address.
-      url: `https://${tls ? host.toLowerCase() : hostname}${path}`,
-      headers: flatten(request.headers),
-    };
+    const head: RequestHead = { method, url: `${origin}${path}`, headers: flatten(request.headers) };
     if (request.body === null) return this.#run(request, workerUid, head, null);
     return bodyOf(request).then((body) => this.#run(request, workerUid, head, body), failure);
   }
