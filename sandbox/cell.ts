@@ -117,7 +117,7 @@ export interface Cell {
   /** Resolves when no invocation is open. */
   drained(): Promise<void>;
   /** Run an event handler without a response body; `json` is its first argument. */
-  event(handler: string, json: string): Running<void>;
+  event(handler: string, json: string): Running<unknown>;
   /** End the cell now, whatever it is doing. Idempotent; resolves with the proof. */
   stop(reason: StopReason): Promise<void>;
 }

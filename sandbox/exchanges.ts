@@ -15,15 +15,8 @@ import {
 import type { Outbox } from "./outbox.ts";
 import { OutboundCalls } from "./outbound-calls.ts";
 import { Body, type Message, Op } from "./protocol.ts";
+import { Exchange } from "./exchange.ts";
 import { pushWithBody } from "./push-with-body.ts";
-
-interface Exchange {
-  /** Null once the response head arrived or the exchange failed. */
-  settle: { resolve: (response: CellResponse) => void; reject: (error: Error) => void } | null;
-  readonly end: () => void;
-  pump: BodyPump | null;
-  intake: BodyIntake | null;
-}
 
 export class Exchanges {
   readonly #outbox: Outbox;
@@ -52,44 +45,30 @@ export class Exchanges {
   }
 
   fetch(head: RequestHead, body: RequestBody): Running<CellResponse> {
-    return this.#open(
-      (id) => {
-        const text = `[${Op.fetch},${id},${JSON.stringify(head.method)},${JSON.stringify(head.url)},${JSON.stringify(head.headers)}`;
-        return pushWithBody(this.#outbox, text, id, body, "", () => {});
-      },
-      (response) => response,
-    );
+    const exchange = this.#open();
+    if (this.#stopped !== null) return exchange;
+    const { id } = exchange;
+    const text = `[${Op.fetch},${id},${JSON.stringify(head.method)},${JSON.stringify(head.url)},${JSON.stringify(head.headers)}`;
+    exchange.pump = pushWithBody(this.#outbox, text, id, body, "", nothing);
+    return exchange;
   }
 
-  event(handler: string, json: string): Running<void> {
-    return this.#open(
-      (id) => {
-        this.#outbox.push(`[${Op.event},${id},"${handler}",${JSON.stringify(json)}]`);
-        return null;
-      },
-      () => {},
-    );
+  event(handler: string, json: string): Running<unknown> {
+    const exchange = this.#open();
+    if (this.#stopped !== null) return exchange;
+    this.#outbox.push(`[${Op.event},${exchange.id},"${handler}",${JSON.stringify(json)}]`);
+    return exchange;
   }
 
-  #open<Result>(push: (id: number) => BodyPump | null, convert: (response: CellResponse) => Result): Running<Result> {
-    const id = ++this.#lastId;
-    const settled = Promise.withResolvers<Result>();
-    const ended = Promise.withResolvers<void>();
-    settled.promise.catch(() => {}); // whoever runs the event looks at it; nobody may be looking yet
-    if (this.#stopped !== null) {
-      settled.reject(new CellStopped(this.#stopped));
-      ended.resolve();
-      return { id, result: settled.promise, ended: ended.promise, abort: () => {} };
+  #open(): Exchange {
+    const exchange = new Exchange(++this.#lastId, this.#abort);
+    if (this.#stopped === null) {
+      this.#exchanges.set(exchange.id, exchange);
+    } else {
+      exchange.fail(new CellStopped(this.#stopped));
+      exchange.end();
     }
-    const exchange: Exchange = {
-      settle: { resolve: (response) => settled.resolve(convert(response)), reject: settled.reject },
-      end: ended.resolve,
-      pump: null,
-      intake: null,
-    };
-    this.#exchanges.set(id, exchange);
-    exchange.pump = push(id);
-    return { id, result: settled.promise, ended: ended.promise, abort: () => this.#abort(id) };
+    return exchange;
   }
 
   abortAll(): void {
@@ -103,12 +82,12 @@ export class Exchanges {
     return this.#drained.promise;
   }
 
-  #abort(id: number): void {
+  readonly #abort = (id: number): void => {
     const exchange = this.#exchanges.get(id);
     if (exchange === undefined) return;
     exchange.pump?.stop();
     this.#outbox.push(`[${Op.abort},${id},""]`);
-  }
+  };
 
   /** A message of the cell that concerns an exchange or a call. The cell is hostile: unknown ids are ignored. */
   handle(message: Message, blocks: readonly Uint8Array[]): void {
@@ -160,8 +139,8 @@ export class Exchanges {
 
   #onHead(id: number, message: Message): void {
     const exchange = this.#exchanges.get(id);
-    if (exchange === undefined || exchange.settle === null) return;
-    const [, , status, statusText, headers, kind, inline, bodyBytes] = message as unknown as [
+    if (exchange === undefined || exchange.answered) return;
+    const [, , status, statusText, headers, kind, inline, bodyBytes, done] = message as unknown as [
       number,
       number,
       number,
@@ -170,6 +149,7 @@ export class Exchanges {
       number,
       string | undefined,
       number | undefined,
+      boolean | undefined,
     ];
     let body: CellResponse["body"] = null;
     if (kind === Body.inline) body = Buffer.from(inline ?? "", "latin1");
@@ -177,15 +157,14 @@ export class Exchanges {
       exchange.intake = new BodyIntake(this.#outbox, id, () => this.#abort(id));
       body = exchange.intake.stream;
     }
-    exchange.settle.resolve({ status, statusText, headers, body, bodyBytes: bodyBytes ?? null });
-    exchange.settle = null;
+    exchange.answer({ status, statusText, headers, body, bodyBytes: bodyBytes ?? null });
+    if (done === true) this.#onDone(id);
   }
 
   #onFail(id: number): void {
     const exchange = this.#exchanges.get(id);
     if (exchange === undefined) return;
-    exchange.settle?.reject(new HandlerFailed());
-    exchange.settle = null;
+    exchange.fail(new HandlerFailed());
     exchange.pump?.stop();
   }
 
@@ -193,7 +172,7 @@ export class Exchanges {
     const exchange = this.#exchanges.get(id);
     if (exchange === undefined) return;
     this.#exchanges.delete(id);
-    exchange.settle?.reject(new HandlerFailed());
+    if (!exchange.answered) exchange.fail(new HandlerFailed());
     exchange.pump?.stop();
     // A cancelled invocation ends without a word about its body, and whoever reads it must not wait for ever.
     exchange.intake?.break(new Error("the body broke off"));
@@ -214,7 +193,7 @@ export class Exchanges {
     this.#stopped = reason;
     const error = new CellStopped(reason);
     for (const exchange of this.#exchanges.values()) {
-      exchange.settle?.reject(error);
+      if (!exchange.answered) exchange.fail(error);
       exchange.intake?.break(error);
       exchange.pump?.stop();
     }
@@ -228,3 +207,5 @@ export class Exchanges {
     this.#noteDrained();
   }
 }
+
+function nothing(): void {}

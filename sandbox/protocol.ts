@@ -30,7 +30,11 @@ export const Op = {
   credit: 6,
   /** both [op, id]: the receiver wants no more of that body. */
   cancel: 7,
-  /** both [op, id, status, statusText, headers, body, inline, url, redirected]: the response of an exchange. */
+  /**
+   * host→cell [op, id, status, statusText, headers, body, inline, url, redirected]: the response of a call.
+   * cell→host [op, id, status, statusText, headers, body, inline, bytes, done]: the response of an invocation; `done` when
+   * the invocation has ended with it, so that nearly every request takes one message.
+   */
   head: 8,
   /** both [op, id, code, message]: the exchange has no response and never will. */
   fail: 9,

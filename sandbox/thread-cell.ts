@@ -18,7 +18,7 @@ import { Outbox } from "./outbox.ts";
 import { type LoadResult, type LoadSpec, type Message, Op } from "./protocol.ts";
 import { NO_INVOCATION } from "./watchdogs/active-time.ts";
 import { type CellLimits, CellWatchdog } from "./watchdogs/cell-watchdog.ts";
-import { threadCpuMs } from "./watchdogs/thread-cpu.ts";
+import { pageFaults, threadCpuMs } from "./watchdogs/thread-cpu.ts";
 
 /** Set by the build of the binary, which holds the cell's entry compiled and under another name. */
 declare const ATOLL_THREAD_MAIN: string | undefined;
@@ -80,7 +80,11 @@ export class ThreadCell implements Cell {
     this.#exchanges = new Exchanges(this.#outbox, options.owner);
     this.#watchdog = new CellWatchdog(options.clock, options.limits, {
       cpuMs: () => (this.#thread === null ? null : threadCpuMs(this.#thread)),
-      residentBytes: () => process.memoryUsage.rss(),
+      memory: () => ({
+        residentBytes: process.memoryUsage.rss(),
+        processFaults: pageFaults() ?? 0,
+        cellFaults: (this.#thread === null ? null : pageFaults(this.#thread)) ?? 0,
+      }),
       ping: (n, collect) => {
         this.#outbox.push(`[${Op.ping},${n},${collect}]`);
         this.#outbox.flush();
@@ -123,7 +127,7 @@ export class ThreadCell implements Cell {
     return this.#exchanges.drained();
   }
 
-  event(handler: string, json: string): Running<void> {
+  event(handler: string, json: string): Running<unknown> {
     this.#watchdog.wake();
     return this.#exchanges.event(handler, json);
   }

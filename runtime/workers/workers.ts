@@ -172,7 +172,7 @@ export class Workers implements WorkerRuntime {
   }
 
   /** Run `scheduled` (or another event handler) of the Worker; `json` is its first argument (MW-45, MW-49). */
-  async event(workerUid: ResourceUid, handler: HandlerName, json: string): Promise<Running<void>> {
+  async event(workerUid: ResourceUid, handler: HandlerName, json: string): Promise<Running<unknown>> {
     const cells = this.#draw(workerUid);
     if (!cells.version.handlers.includes(handler)) {
       throw new AtollError("backend_unavailable", `the Worker's Version declares no ${handler} handler`);

@@ -85,8 +85,9 @@ const describeExports = (path) => {
 };
 
 const isPlainObject = (value) => {
-  // A proxy answers as it likes and as often as it likes; it is no plain object.
-  if (typeof value !== "object" || value === null || isProxy(value) || ArrayIsArray(value)) return false;
+  if (typeof value !== "object" || value === null || ArrayIsArray(value)) return false;
+  // A proxy answers as it likes and as often as it likes.
+  if (isProxy(value) || isModuleNamespace(value)) return false;
   const prototype = ReflectGetPrototypeOf(value);
   return prototype === null || prototype === ObjectPrototype;
 };
@@ -168,11 +169,27 @@ const follow = async (invocation, promise) => {
 
 const release = (invocation) => {
   if (--invocation.pending > 0) return;
+  finish(invocation);
+  say(`[10,${invocation.id}]`);
+};
+
+const finish = (invocation) => {
   const id = invocation.id;
   mapDelete(invocations, id);
-  breakIncoming(id, new NativeTypeError("the event of this request has ended"));
+  if (mapHas(incomings, id)) breakIncoming(id, new NativeTypeError("the event of this request has ended"));
   breakCallsOf(invocation);
-  say(`[10,${id}]`);
+};
+
+/** Say the last message of a response; when nothing else is open, it ends the invocation too. */
+const sayLast = (invocation, text) => {
+  if (invocation.pending > 1) {
+    say(`${text}]`);
+    release(invocation);
+    return;
+  }
+  invocation.pending = 0;
+  finish(invocation);
+  say(`${text},0,true]`);
 };
 
 const runFetch = async (invocation, method, url, headers, bodyKind, inline) => {
@@ -186,7 +203,7 @@ const runFetch = async (invocation, method, url, headers, bodyKind, inline) => {
     const request = new NativeRequest(url, {
       __proto__: null,
       method,
-      headers: unflattenHeaders(headers),
+      headers: headersInit(headers),
       body,
       duplex: "half",
       redirect: "manual",
@@ -211,8 +228,7 @@ const sendResponse = async (invocation, response, status) => {
   if (head.length > HEAD_CHARS_MAX) throw new NativeRangeError("the headers of the response are too large");
   const kind = BodyMark.of(response);
   if (kind === 0) {
-    say(`${head},0]`);
-    release(invocation);
+    sayLast(invocation, `${head},0,""`);
     return;
   }
   if (kind === 1) {
@@ -220,8 +236,7 @@ const sendResponse = async (invocation, response, status) => {
     const bytes = new NativeUint8Array(buffer);
     const length = arrayBufferByteLength(buffer);
     if (length <= INLINE_BODY_BYTES_MAX) {
-      say(`${head},1,${JSONStringify(latin1Slice(bytes, 0, length))}]`);
-      release(invocation);
+      sayLast(invocation, `${head},1,${JSONStringify(latin1Slice(bytes, 0, length))}`);
     } else {
       say(`${head},2,"",${length}]`);
       pumpWhole(id, invocation, bytes, () => release(invocation));
@@ -230,8 +245,7 @@ const sendResponse = async (invocation, response, status) => {
   }
   const stream = responseBody(response);
   if (stream === null) {
-    say(`${head},0]`);
-    release(invocation);
+    sayLast(invocation, `${head},0,""`);
     return;
   }
   if (streamLocked(stream)) throw new NativeTypeError("the Response's body is locked");
