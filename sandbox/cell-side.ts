@@ -143,7 +143,7 @@ export class CellSide {
     } catch (error) {
       if (!(error instanceof LinkFault)) return '{"name":"Error","message":"the module could not be loaded"}';
       const name = error.code === "module_syntax_error" ? "SyntaxError" : error.code;
-      return JSON.stringify({ name, message: error.message });
+      return JSON.stringify({ name, message: error.message.replace(/^SyntaxError: /, "") });
     }
   }
 

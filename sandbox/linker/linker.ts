@@ -120,7 +120,7 @@ export class Linker {
         this.#realm.linkModule(path, this.#importsOf(path).join("\0"), cyclic);
       }
     }
-    if (fresh.length === 0 || this.#kinds.get(root) !== "javascript") return;
+    if (this.#kinds.get(root) !== "javascript") return;
     const result = this.#realm.instantiateModule(root);
     if (result === "") return;
     // An import of a name that nobody exports; it stays so, whoever asks again.

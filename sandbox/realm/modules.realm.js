@@ -199,7 +199,8 @@ const defineItem = (list, index, value) =>
 /** Bind exports and imports of the whole graph below `path`; "" or a failure object. */
 const instantiateModule = (path) => {
   try {
-    moduleInstantiate(mapGet(modules, path).module);
+    const module = mapGet(modules, path).module;
+    if (moduleStatus(module) === "unlinked") moduleInstantiate(module);
     return "";
   } catch (error) {
     return failure(error);
@@ -214,6 +215,8 @@ const instantiateModule = (path) => {
  */
 const evaluateGraph = (root, chain) => {
   const target = mapGet(modules, root).module;
+  // Somebody else's import is at its top-level await.
+  if (moduleStatus(target) === "evaluating") return moduleEvaluate(waiterFor(target), -1, false);
   let outcome;
   let failed = false;
   let error;
@@ -251,6 +254,15 @@ const evaluateGraph = (root, chain) => {
   enterFrom(0);
   if (failed) throw error;
   return outcome;
+};
+
+/** A module that does nothing but depend on another one, so that its evaluation ends with that one's. */
+const waiterFor = (module) => {
+  const waiter = new ModuleRecord("atoll:wait", undefined, 'import "it";', 0, 0, undefined, emptyImportMeta, nobody);
+  moduleCreateRecord(waiter);
+  moduleLink(waiter, ["it"], [module], 0);
+  moduleInstantiate(waiter);
+  return waiter;
 };
 
 const canEnter = (path) => {

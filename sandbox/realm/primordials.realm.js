@@ -62,6 +62,7 @@ const SyntaxErrorPrototype = SyntaxError.prototype;
 const nodeProcess = process;
 const builtin = (name) => nodeProcess.getBuiltinModule(name);
 const drainMicrotasks = builtin("bun:jsc").drainMicrotasks;
+const isModuleNamespace = builtin("node:util").types.isModuleNamespaceObject;
 const isProxy = builtin("node:util").types.isProxy;
 const isSharedArrayBuffer = builtin("node:util").types.isSharedArrayBuffer;
 const isArrayBuffer = builtin("node:util").types.isArrayBuffer;

@@ -6,15 +6,22 @@ import { ActiveTime } from "./active-time.ts";
 export interface CellLimits {
   /** Active CPU of one invocation, or of loading, in milliseconds. */
   readonly cpuMs: number;
-  /** Heap of one cell in bytes; also how much its process may grow while the cell does not answer. */
+  /** Heap of one cell in bytes; also how much it may make its process grow while it does not answer. */
   readonly memoryBytes: number;
+}
+
+/** How large the process is that holds the cell, and how much of its growth is the cell's. */
+export interface MemoryUse {
+  readonly residentBytes: number;
+  /** Pages touched for the first time so far, by the whole process and by the cell's thread. */
+  readonly processFaults: number;
+  readonly cellFaults: number;
 }
 
 export interface Watched {
   /** CPU time of the cell so far in milliseconds; null when unknown. */
   cpuMs(): number | null;
-  /** Resident memory of the process that holds the cell, in bytes. */
-  residentBytes(): number;
+  memory(): MemoryUse;
   /** Ask for a pong; with `collect`, after the garbage has been collected. */
   ping(n: number, collect: boolean): void;
   /** Invocations under way, or loading. */
@@ -31,14 +38,19 @@ const IDLE_LOOK_MS = 2_000;
  * multiple of the CPU limit.
  */
 const BLOCKED_WALL_FACTOR = 4;
-/** Growth of the process is a cell's doing when it was busy for this part of the time. */
+/** Growth of the process can be a cell's doing when it was busy for this part of the time. */
 const BUSY = 0.5;
+/**
+ * The account of who touched which page is not complete, because helpers of the engine touch some for a cell; so a busy
+ * cell answers for any growth that exceeds its bound so many times.
+ */
+const UNCLAIMED_FACTOR = 8;
 
 /** The unanswered ping, and how things stood when it was sent. */
 interface Waiting {
   readonly sinceMs: number;
   readonly cpuMs: number;
-  readonly residentBytes: number;
+  readonly memory: MemoryUse;
 }
 
 export class CellWatchdog {
@@ -106,7 +118,7 @@ export class CellWatchdog {
       this.#waiting = {
         sinceMs: this.#clock.monotonicMs(),
         cpuMs: this.#cell.cpuMs() ?? 0,
-        residentBytes: this.#cell.residentBytes(),
+        memory: this.#cell.memory(),
       };
       this.#cell.ping(++this.#pings, this.#collect);
     } else {
@@ -128,11 +140,20 @@ export class CellWatchdog {
   #judgeSilence(waiting: Waiting): void {
     const silentMs = this.#clock.monotonicMs() - waiting.sinceMs;
     const usedMs = (this.#cell.cpuMs() ?? 0) - waiting.cpuMs;
-    const grownBytes = this.#cell.residentBytes() - waiting.residentBytes;
+    const isBusy = usedMs >= silentMs * BUSY;
     // A thread that does not come to answer cannot be asked for its heap, but its process shows how it grows.
-    if (grownBytes > this.#limits.memoryBytes && usedMs >= silentMs * BUSY) this.#cell.condemn("memory");
+    if (isBusy && this.#isGrowing(waiting.memory)) this.#cell.condemn("memory");
     else if (usedMs >= this.#limits.cpuMs || silentMs >= this.#limits.cpuMs * BLOCKED_WALL_FACTOR) {
       this.#cell.condemn("cpu");
     }
+  }
+
+  /** Whether the cell, blocked and busy, has made its process grow beyond the bound since `before`. */
+  #isGrowing(before: MemoryUse): boolean {
+    const { memoryBytes } = this.#limits;
+    const now = this.#cell.memory();
+    const grownBytes = now.residentBytes - before.residentBytes;
+    const share = (now.cellFaults - before.cellFaults) / Math.max(1, now.processFaults - before.processFaults);
+    return grownBytes * share > memoryBytes || grownBytes > memoryBytes * UNCLAIMED_FACTOR;
   }
 }

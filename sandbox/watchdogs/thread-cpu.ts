@@ -8,11 +8,25 @@ const TICK_MS = 10;
  * @param thread the kernel's thread id.
  */
 export function threadCpuMs(thread: string): number | null {
+  const fields = statOf(`task/${thread}/`);
+  return fields === null ? null : (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+/**
+ * Pages that a thread of this process touched for the first time, or that all of its threads did: the only account of
+ * who makes a process grow. Null when the thread is gone.
+ */
+export function pageFaults(thread?: string): number | null {
+  const fields = statOf(thread === undefined ? "" : `task/${thread}/`);
+  return fields === null ? null : Number(fields[7]);
+}
+
+/** The fields of a stat file behind the command name. */
+function statOf(directory: string): string[] | null {
   try {
-    const stat = readFileSync(`/proc/self/task/${thread}/stat`, "latin1");
+    const stat = readFileSync(`/proc/self/${directory}stat`, "latin1");
     // The command name may contain anything, so fields count from the closing parenthesis.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   } catch {
     return null;
   }
