@@ -11,7 +11,7 @@ const HOSTILE = `
       const { pathname } = new URL(request.url);
       calls += 1;
       if (pathname === "/spin") for (;;);
-      if (pathname === "/microtasks") { const again = () => Promise.resolve().then(again); again(); await new Promise(() => {}); }
+      if (pathname === "/microtasks") { const again = () => { Promise.resolve().then(again); }; again(); await new Promise(() => {}); }
       if (pathname === "/timers") { const again = () => { const t = performance.now(); while (performance.now() - t < 20); setTimeout(again, 0); }; again(); await new Promise(() => {}); }
       if (pathname === "/regexp") /^(?:a+)+$/.test("a".repeat(60) + "b");
       if (pathname === "/after-head") {
@@ -118,4 +118,31 @@ describe("memory", () => {
       await eventually(() => node.rssBytes() < 600 * 2 ** 20, `the node keeps ${node.rssBytes()} bytes`);
     });
   }
+
+  test("a Worker that never pauses is stopped for its memory long before its CPU time is over, next to others that work", async () => {
+    await using patient = await TestNode.start({ config: { limits: { memoryMb: 96 } } });
+    const hog = await patient.deploy(`
+      export default {
+        fetch() {
+          const kept = [];
+          // It ends by itself before a machine without the limit is in danger.
+          while (kept.length < 256) kept.push(new Uint8Array(8 << 20).fill(1));
+          return new Response("had " + kept.length * 8 + " MiB");
+        },
+      };`);
+    const busy = await patient.deploy(`
+      export default {
+        async fetch() {
+          const until = performance.now() + 1_500;
+          while (performance.now() < until);
+          return new Response("computed");
+        },
+      };`);
+    const computed = patient.text(busy);
+    const response = await patient.fetch(hog);
+    expect([response.status, await response.text()]).not.toContain("had 2048 MiB");
+    expect(response.status).toBe(500);
+    await patient.logged('"reason":"memory"');
+    expect(await computed).toBe("computed");
+  });
 });

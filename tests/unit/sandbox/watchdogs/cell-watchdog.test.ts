@@ -7,12 +7,20 @@ const LIMITS = { cpuMs: 1_000, memoryBytes: 1_000_000 };
 
 function rig() {
   const clock = new SteppedClock();
-  const state = { cpuMs: 0, residentBytes: 5_000_000, open: new Set([1]), answers: true, heapBytes: 0 };
+  const state = {
+    cpuMs: 0,
+    residentBytes: 5_000_000,
+    processFaults: 0,
+    cellFaults: 0,
+    open: new Set([1]),
+    answers: true,
+    heapBytes: 0,
+  };
   const condemned: StopReason[] = [];
   const pings: boolean[] = [];
   const watchdog: CellWatchdog = new CellWatchdog(clock, LIMITS, {
     cpuMs: () => state.cpuMs,
-    residentBytes: () => state.residentBytes,
+    memory: () => ({ ...state }),
     ping: (_, collect) => {
       pings.push(collect);
       if (state.answers) watchdog.pong(state.heapBytes, []);
@@ -60,17 +68,36 @@ describe("CellWatchdog", () => {
     expect(condemned).toEqual(["cpu"]);
   });
 
-  test("a blocked and busy cell is condemned as soon as its process has grown by the bound", async () => {
+  /** The process grows by the pages that the cell and others touch; the cell was busy for 50 ms more. */
+  const grow = (state: ReturnType<typeof rig>["state"], cellPages: number, otherPages: number): void => {
+    state.cpuMs += 50;
+    state.residentBytes += (cellPages + otherPages) * 4096;
+    state.processFaults += cellPages + otherPages;
+    state.cellFaults += cellPages;
+  };
+
+  test("a blocked and busy cell is condemned as soon as it has made its process grow by the bound", async () => {
     const { clock, state, condemned, watchdog } = rig();
     state.answers = false;
     watchdog.wake();
     await clock.advance(50);
-    state.cpuMs += 50;
-    state.residentBytes += 900_000;
+    grow(state, 220, 10);
     await clock.advance(50);
     expect(condemned).toEqual([]);
-    state.cpuMs += 50;
-    state.residentBytes += 900_000;
+    grow(state, 220, 10);
+    await clock.advance(50);
+    expect(condemned).toEqual(["memory"]);
+  });
+
+  test("growth of the process is not blamed on a busy cell that has no part in it, unless it is out of all proportion", async () => {
+    const { clock, state, condemned, watchdog } = rig();
+    state.answers = false;
+    watchdog.wake();
+    await clock.advance(50);
+    grow(state, 10, 1_900);
+    await clock.advance(50);
+    expect(condemned).toEqual([]);
+    grow(state, 10, 100);
     await clock.advance(50);
     expect(condemned).toEqual(["memory"]);
   });
