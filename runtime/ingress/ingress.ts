@@ -102,7 +102,7 @@ export class Ingress {
     };
     this.#aborts.add(waiting);
     try {
-      const started = this.#workers.fetch(workerUid, head, body, 0, trace);
+      const started = this.#workers.fetch(workerUid, head, body, null, trace);
       running = started instanceof Promise ? await started : started;
       if (gone) running.abort();
       const response = toResponse(await running.result, head.method === "HEAD");

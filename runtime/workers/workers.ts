@@ -27,6 +27,7 @@ import { flattenPairs, unflatten } from "./flat-headers.ts";
 import { InvalidModule, loadable, type Loadable } from "./load-spec.ts";
 import type { Outbound } from "./outbound.ts";
 import { pickVersion } from "./selection.ts";
+import { type ServiceChain, ServiceChains } from "./service-chains.ts";
 import { type PooledCell, VersionCells } from "./version-cells.ts";
 import type { WorkerLog, WorkerLogEntry } from "./worker-log.ts";
 import type {
@@ -81,8 +82,6 @@ export interface Trace {
   id: number;
 }
 
-/** Invocations that a Worker may reach through service bindings before a call is refused as a loop. */
-const SERVICE_DEPTH_MAX = 16;
 const BLOCKED_MS = 250;
 const LOAD_WALL_MS = 30_000;
 const CLOSE_GRACE_MS = 5_000;
@@ -153,22 +152,23 @@ export class Workers implements WorkerRuntime {
   }
 
   /**
-   * Run the Worker's HTTP path for one request; `trace` is told what it runs on. Rejects with `backend_unavailable` when the event could not be started;
+   * Run the Worker's HTTP path for one request; `trace` is told what it runs on. Rejects with
+   * `backend_unavailable` when the event could not be started;
    * everything after that is told by the Running.
    */
   fetch(
     workerUid: ResourceUid,
     head: RequestHead,
     body: RequestBody,
-    depth = 0,
+    chain: ServiceChain | null = null,
     trace: Trace | null = null,
   ): Running<CellResponse> | Promise<Running<CellResponse>> {
     const cells = this.#draw(workerUid);
     if (trace !== null) trace.version = cells.version;
     if (!cells.version.handlers.includes("fetch")) return settled(NOT_FOUND);
     const cell = cells.readyCell();
-    if (cell !== null) return this.#start(cell, head, body, depth, trace);
-    return cells.acquire().then((acquired) => this.#start(acquired, head, body, depth, trace));
+    if (cell !== null) return this.#start(cells, cell, head, body, chain, trace);
+    return cells.acquire().then((acquired) => this.#start(cells, acquired, head, body, chain, trace));
   }
 
   /** Run `scheduled` (or another event handler) of the Worker; `json` is its first argument (MW-45, MW-49). */
@@ -177,7 +177,10 @@ export class Workers implements WorkerRuntime {
     if (!cells.version.handlers.includes(handler)) {
       throw new AtollError("backend_unavailable", `the Worker's Version declares no ${handler} handler`);
     }
-    return (await cells.acquire()).event(handler, json);
+    const cell = await cells.acquire();
+    const running = cell.event(handler, json);
+    this.#follow(cells, cell, running, null);
+    return running;
   }
 
   /** End every cell of the Worker, as an idle Worker's cells end; see VersionCells. Resolves to their number. */
@@ -236,10 +239,11 @@ export class Workers implements WorkerRuntime {
   }
 
   #start(
+    cells: VersionCells,
     cell: PooledCell,
     head: RequestHead,
     body: RequestBody,
-    depth: number,
+    chain: ServiceChain | null,
     trace: Trace | null,
   ): Running<CellResponse> {
     const running = cell.fetch(head, body);
@@ -247,20 +251,19 @@ export class Workers implements WorkerRuntime {
       trace.cell = this.#serials.get(cell) ?? 0;
       trace.id = running.id;
     }
-    if (depth > 0) {
-      const depths = this.#depths.get(cell) ?? new Map<number, number>();
-      this.#depths.set(cell, depths);
-      depths.set(running.id, depth);
-      void running.ended.then(() => depths.delete(running.id));
-    }
+    this.#follow(cells, cell, running, chain);
     return running;
   }
 
   /** The number of a cell within this run of the node: the first half of an invocation's name. */
   readonly #serials = new WeakMap<PooledCell, number>();
 
-  /** How deep in a chain of service calls an invocation is; absent: it came from outside. */
-  readonly #depths = new WeakMap<PooledCell, Map<number, number>>();
+  readonly #chains = new ServiceChains();
+
+  /** Only what can call others costs its place in a chain. */
+  #follow(cells: VersionCells, cell: PooledCell, running: Running<unknown>, chain: ServiceChain | null): void {
+    if (cells.version.bindings.some(({ kind }) => kind === "service")) this.#chains.begin(cell, running, chain);
+  }
 
   async #openVersion(version: VersionSpec): Promise<PooledCell> {
     const { catalog, bytes, log } = this.#parts;
@@ -337,16 +340,12 @@ export class Workers implements WorkerRuntime {
   async #serviceCall(version: VersionSpec, caller: PooledCell, call: OutboundCall): Promise<OutboundAnswer> {
     const binding = version.bindings.find(({ kind, name }) => kind === "service" && name === call.target);
     if (binding === undefined) throw new AtollError("backend_unavailable", "there is no such service binding");
-    const depth = (this.#depths.get(caller)?.get(call.invocation) ?? 0) + 1;
-    if (depth > SERVICE_DEPTH_MAX) {
-      throw new AtollError(
-        "backend_unavailable",
-        `service bindings call each other more than ${SERVICE_DEPTH_MAX} deep`,
-      );
-    }
+    const chain = this.#chains.next(caller, call.invocation);
     const { method, url, headers, body, signal } = call;
-    const running = await this.fetch(binding.workerUid, { method, url, headers }, body, depth);
+    const running = await this.fetch(binding.workerUid, { method, url, headers }, body, chain);
     const abort = (): void => running.abort();
+    // The caller may have gone while a cell was made ready.
+    if (signal.aborted) abort();
     signal.addEventListener("abort", abort);
     void running.ended.then(() => signal.removeEventListener("abort", abort));
     try {

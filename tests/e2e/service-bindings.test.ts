@@ -162,25 +162,35 @@ describe("loops", () => {
     expect(await node.text({ hostname })).toBe(text);
   });
 
-  test("a loop that branches cannot be multiplied into more than the node bears", async () => {
-    const [a, b] = [await node.worker(), await node.worker()];
-    const files = `
-      export default {
-        async fetch(request, env) {
-          const answers = await Promise.allSettled([env.OTHER.fetch("https://o/"), env.OTHER.fetch("https://o/")]);
-          return new Response(answers.map(({ status }) => status).join());
-        },
-      };`;
-    const versionA = await node.version(a, { files, services: { OTHER: b } });
-    const versionB = await node.version(b, { files, services: { OTHER: a } });
-    await node.deployment(a, { [versionA]: 10_000 });
-    await node.deployment(b, { [versionB]: 10_000 });
-    const { hostname } = await node.endpoint(a);
-    const storm = node.fetch({ hostname }).catch(() => null);
-    expect(await node.text(target, "/missing")).toBe("not there");
-    await storm;
-    expect(await node.text(target, "/missing")).toBe("not there");
-  }, 30_000);
+  for (const [how, calls] of [
+    ["at once", "await Promise.allSettled([env.OTHER.fetch('https://o/'), env.OTHER.fetch('https://o/')])"],
+    ["one by one", "[await call(env), await call(env), await call(env)]"],
+  ] as const) {
+    test(`a loop that branches ${how} ends soon, because all that one event leads to shares one budget of calls`, async () => {
+      const [a, b] = [await node.worker(), await node.worker()];
+      const files = `
+        const call = (env) => env.OTHER.fetch("https://o/").then((r) => r.text(), (error) => error.name);
+        let runs = 0;
+        export default {
+          async fetch(request, env) {
+            if (new URL(request.url).pathname === "/runs") return new Response(String(runs));
+            runs += 1;
+            ${calls};
+            return new Response("done");
+          },
+        };`;
+      const versionA = await node.version(a, { files, services: { OTHER: b } });
+      const versionB = await node.version(b, { files, services: { OTHER: a } });
+      await node.deployment(a, { [versionA]: 10_000 });
+      await node.deployment(b, { [versionB]: 10_000 });
+      const { hostname } = await node.endpoint(a);
+      const storm = node.text({ hostname });
+      expect(await node.text(target, "/missing")).toBe("not there");
+      expect(await storm).toBe("done");
+      expect(Number(await node.text({ hostname }, "/runs"))).toBeLessThanOrEqual(1_001);
+      expect(await node.text(target, "/missing")).toBe("not there");
+    });
+  }
 });
 
 test("MW-78: the reference is nothing but fetch", async () => {
