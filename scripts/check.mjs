@@ -2,6 +2,8 @@ import { bin, run } from "./commands.mjs";
 
 const CHECKS = [
   { name: "types", command: "tsc", args: ["-p", "."] },
+  // What authors write sees the types of a Worker and none of the host's.
+  { name: "author types", command: "tsc", args: ["-p", "tests/types"] },
   { name: "lint", command: "oxlint", args: ["--type-aware", "--deny-warnings"] },
   { name: "format", command: "biome", args: ["format", "."] },
 ];

@@ -2,7 +2,6 @@
 // keys to people.
 import { z } from "zod";
 import type { JsonObject } from "../../base/json.ts";
-import { isName } from "../../base/ids.ts";
 import { faultOfVars } from "../../control/forms/worker-version/env-vars.ts";
 
 export const PROJECT_FILE = "atoll.json";
@@ -28,10 +27,14 @@ export const RESERVED_KEYS: readonly string[] = [
   "workflows",
 ];
 
+/** HA-21. */
 const resourceName = (what: string) =>
   z
     .string(`must be the name of ${what}`)
-    .refine(isName, "must be up to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit");
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
+      "must be up to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit",
+    );
 
 /** WV-33. */
 const bindingName = z
