@@ -110,7 +110,7 @@ const answerCall = (id, status, statusText, headers, bodyKind, inline, url, redi
     if (bodyKind === 1) body = bytesOfLatin1(inline);
     else if (bodyKind === 2) body = openIncoming(id, call.owner, () => forgetCall(call));
     else forgetCall(call);
-    if (status === 204 || status === 205 || status === 304) body = null;
+    if (isNullBodyStatus(status)) body = null;
     const response = new NativeResponse(body, {
       __proto__: null,
       status,

@@ -21,8 +21,13 @@ class BodyMark extends function (object) {
   }
 }
 
+/** Statuses whose responses have no body, whatever the engine would let pass. */
+const isNullBodyStatus = (status) => status === 204 || status === 205 || status === 304;
+
 const markBody = (response, body) => {
   if (body === null || body === undefined) new BodyMark(response, 0);
+  else if (isNullBodyStatus(responseStatus(response)))
+    throw new NativeTypeError("a Response with this status cannot have a body");
   else if (isStaticBody(body)) new BodyMark(response, 1);
   return response;
 };

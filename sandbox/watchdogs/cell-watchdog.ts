@@ -38,13 +38,12 @@ const IDLE_LOOK_MS = 2_000;
  * multiple of the CPU limit.
  */
 const BLOCKED_WALL_FACTOR = 4;
-/** Growth of the process can be a cell's doing when it was busy for this part of the time. */
-const BUSY = 0.5;
 /**
- * The account of who touched which page is not complete, because helpers of the engine touch some for a cell; so a busy
- * cell answers for any growth that exceeds its bound so many times.
+ * The account of who touched which page is not complete, because helpers of the engine touch some for a cell; so a cell
+ * that was busy, as far as a busy machine let it, answers for any growth that exceeds its bound so many times.
  */
 const UNCLAIMED_FACTOR = 8;
+const BUSY = 0.1;
 
 /** The unanswered ping, and how things stood when it was sent. */
 interface Waiting {
@@ -140,20 +139,19 @@ export class CellWatchdog {
   #judgeSilence(waiting: Waiting): void {
     const silentMs = this.#clock.monotonicMs() - waiting.sinceMs;
     const usedMs = (this.#cell.cpuMs() ?? 0) - waiting.cpuMs;
-    const isBusy = usedMs >= silentMs * BUSY;
     // A thread that does not come to answer cannot be asked for its heap, but its process shows how it grows.
-    if (isBusy && this.#isGrowing(waiting.memory)) this.#cell.condemn("memory");
+    if (this.#isGrowing(waiting.memory, usedMs >= silentMs * BUSY)) this.#cell.condemn("memory");
     else if (usedMs >= this.#limits.cpuMs || silentMs >= this.#limits.cpuMs * BLOCKED_WALL_FACTOR) {
       this.#cell.condemn("cpu");
     }
   }
 
-  /** Whether the cell, blocked and busy, has made its process grow beyond the bound since `before`. */
-  #isGrowing(before: MemoryUse): boolean {
+  /** Whether the blocked cell has made its process grow beyond the bound since `before`. */
+  #isGrowing(before: MemoryUse, isBusy: boolean): boolean {
     const { memoryBytes } = this.#limits;
     const now = this.#cell.memory();
     const grownBytes = now.residentBytes - before.residentBytes;
     const share = (now.cellFaults - before.cellFaults) / Math.max(1, now.processFaults - before.processFaults);
-    return grownBytes * share > memoryBytes || grownBytes > memoryBytes * UNCLAIMED_FACTOR;
+    return grownBytes * share > memoryBytes || (isBusy && grownBytes > memoryBytes * UNCLAIMED_FACTOR);
   }
 }
