@@ -91,8 +91,11 @@ const pumpBytes = async (id, pump, bytes) => {
     }
     if (pump.stopped) return;
     const to = MathMin(from + MathMin(CHUNK_BYTES_MAX, pump.credit), length);
+    const piece = latin1Slice(bytes, from, to);
+    // The tenant may shrink or give away the memory meanwhile.
+    if (piece.length !== to - from) throw new NativeTypeError("the memory of a chunk changed while it was sent");
     pump.credit -= to - from;
-    sayChunk(id, latin1Slice(bytes, from, to));
+    sayChunk(id, piece);
     from = to;
   }
 };
@@ -123,8 +126,12 @@ const pumpStream = async (id, owner, stream, then) => {
 /** Send bytes that are all there already. */
 const pumpWhole = async (id, owner, bytes, then) => {
   const pump = openPump(id, owner);
-  await pumpBytes(id, pump, bytes);
-  if (!pump.stopped) say(`[4,${id}]`);
+  try {
+    await pumpBytes(id, pump, bytes);
+    if (!pump.stopped) say(`[4,${id}]`);
+  } catch {
+    say(`[5,${id},"the body failed"]`);
+  }
   mapDelete(pumps, id);
   then();
 };
