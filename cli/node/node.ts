@@ -87,6 +87,8 @@ export interface Node {
 const COLLECT_EVERY_MS = 10 * 60_000;
 const COLLECT_FIRST_MS = 60_000;
 const DRAIN_LOOK_MS = 25;
+/** What the reconciler has under way may take so long to finish when the node stops. */
+const LAST_STEPS_MS = 2_000;
 /** Enough to tell runs of one node apart. */
 const RUN_CHARS = 8;
 /** Most changes settle within this time; then one answer tells the end and nobody has to ask again. */
@@ -219,7 +221,9 @@ export async function openNode(parts: NodeParts): Promise<Node> {
       while (listeners.pending() + workers.running > 0 && system.monotonicMs() < untilMs) {
         await new Promise<void>((resolve) => system.after(DRAIN_LOOK_MS, resolve));
       }
-      await control.stop();
+      // An Operation that is under way may wait for others for minutes; it goes on at the next start.
+      const stopped = control.stop();
+      await Promise.race([stopped, new Promise<void>((resolve) => system.after(LAST_STEPS_MS, resolve))]);
       await workers.stop(0);
       await listeners.cut();
       await shard.close();
