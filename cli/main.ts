@@ -17,6 +17,11 @@ const COMMANDS: readonly Entry[] = [
     load: async () => (await import("./commands/serve.ts")).serveCommand(),
   },
   {
+    name: "init",
+    description: "make a project",
+    load: async () => (await import("./commands/init.ts")).initCommand(),
+  },
+  {
     name: "dev",
     description: "run a Worker on this machine, and again at every save",
     load: async () => (await import("./commands/dev.ts")).devCommand(),
@@ -25,6 +30,16 @@ const COMMANDS: readonly Entry[] = [
     name: "deploy",
     description: "bundle a Worker, upload it, and make it answer",
     load: async () => (await import("./commands/deploy.ts")).deployCommand(),
+  },
+  {
+    name: "diff",
+    description: "show what a deployment would change on the node",
+    load: async () => (await import("./commands/diff.ts")).diffCommand(),
+  },
+  {
+    name: "destroy",
+    description: "take a Worker down",
+    load: async () => (await import("./commands/destroy.ts")).destroyCommand(),
   },
   {
     name: "resources",
