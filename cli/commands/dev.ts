@@ -75,7 +75,12 @@ async function dev(entry: string | undefined, flags: DevFlags): Promise<void> {
       onStuckCell,
     });
     const stopped = untilStopped(server);
-    await running.start();
+    try {
+      await running.start();
+    } catch (error) {
+      await running.close();
+      throw error;
+    }
     const release = hasKeys ? listenToKeys(process.stdin, (key) => onKey(key, running, () => server.stop(0))) : null;
     await stopped;
     release?.();

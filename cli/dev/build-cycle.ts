@@ -22,6 +22,7 @@ export function nextCycle(state: CycleState, event: CycleEvent): CycleState {
 export class BuildCycle {
   #state: CycleState = "idle";
   readonly #build: () => Promise<void>;
+  #running: Promise<void> = Promise.resolve();
 
   /** @param build must not reject */
   constructor(build: () => Promise<void>) {
@@ -35,7 +36,12 @@ export class BuildCycle {
   change(): void {
     const before = this.#state;
     this.#state = nextCycle(before, "change");
-    if (before === "idle") void this.#run();
+    if (before === "idle") this.#running = this.#run();
+  }
+
+  /** Resolves when no build is under way and none has to follow. */
+  async rest(): Promise<void> {
+    await this.#running;
   }
 
   close(): void {

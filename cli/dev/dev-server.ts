@@ -37,11 +37,12 @@ export class DevServer {
   readonly #dirty: Set<DevWorker>;
   /** The last failure of each Worker that has one. */
   readonly #failures = new Map<DevWorker, DevEvent & { readonly event: "build_failed" }>();
+  /** Built again although nobody saved anything. */
+  readonly #unsaved = new Set<DevWorker>();
   #opening: Promise<DevHost> | null = null;
   #origin = "";
   #restarting = false;
   #announced = false;
-  #idle: PromiseWithResolvers<void> | null = null;
 
   constructor(parts: DevServerParts) {
     this.#parts = parts;
@@ -71,14 +72,17 @@ export class DevServer {
     this.#restarting = true;
     const startedMs = this.#parts.clock.monotonicMs();
     try {
-      await this.#rest();
+      await this.#cycle.rest();
       this.#opening = before.then(async (host) => {
         await host.close();
         return await this.#open(this.#origin);
       });
       await this.#opening;
       this.#parts.reporter.report({ event: "restarted", ms: this.#parts.clock.monotonicMs() - startedMs });
-      for (const worker of this.#parts.workers) this.#changed(worker);
+      for (const worker of this.#parts.workers) {
+        this.#unsaved.add(worker);
+        this.#changed(worker);
+      }
     } finally {
       this.#restarting = false;
     }
@@ -87,9 +91,9 @@ export class DevServer {
   /** Stop watching, finish what is under way and close the node. */
   async close(): Promise<void> {
     if (this.#cycle.state === "closed") return;
-    for (const watcher of this.#watchers.values()) watcher.close();
-    await this.#rest();
+    await this.#cycle.rest();
     this.#cycle.close();
+    for (const watcher of this.#watchers.values()) watcher.close();
     const host = await this.#opening?.catch(() => null);
     await host?.close();
     this.#parts.reporter.report({ event: "stopped" });
@@ -100,18 +104,17 @@ export class DevServer {
     this.#cycle.change();
   }
 
-  /** Resolves when no build is under way. */
-  async #rest(): Promise<void> {
-    if (this.#cycle.state !== "building" && this.#cycle.state !== "stale") return;
-    this.#idle ??= Promise.withResolvers();
-    await this.#idle.promise;
-  }
-
   async #build(): Promise<void> {
     const { workers, clock } = this.#parts;
     const startedMs = this.#announced ? clock.monotonicMs() : this.#parts.startedMs;
     const dirty = workers.filter((worker) => this.#dirty.has(worker));
     this.#dirty.clear();
+    // Watched before it is read, so that no save falls between the two.
+    const sinceMs = clock.nowMs();
+    const watch = (): void => {
+      for (const worker of dirty) this.#watchers.get(worker)?.watch(worker.watched, sinceMs);
+    };
+    watch();
     try {
       // While the node opens for the first time, the bundler is at work already.
       const prepared = new Map<DevWorker, DeployInput>();
@@ -131,9 +134,7 @@ export class DevServer {
     } catch (error) {
       this.#parts.reporter.report({ event: "node", message: error instanceof Error ? error.message : String(error) });
     } finally {
-      for (const worker of dirty) this.#watchers.get(worker)?.watch(worker.watched);
-      this.#idle?.resolve();
-      this.#idle = null;
+      watch();
     }
   }
 
@@ -145,11 +146,12 @@ export class DevServer {
     if (!this.#announced && worker === workers[0]) {
       this.#announced = true;
       reporter.report({ event: "ready", url: this.url, worker: name, ms });
-    } else if (this.#announced && !this.#restarting) {
-      reporter.report(
-        changed ? { event: "reloaded", worker: name, version, ms } : { event: "unchanged", worker: name, ms },
-      );
+    } else if (this.#announced && changed) {
+      reporter.report({ event: "reloaded", worker: name, version, ms });
+    } else if (this.#announced && !this.#unsaved.has(worker)) {
+      reporter.report({ event: "unchanged", worker: name, ms });
     }
+    this.#unsaved.delete(worker);
   }
 
   /** Null when it failed, which the author has been told. */

@@ -34,7 +34,8 @@ export class DevWorker {
   readonly #positions = new Map<string, SourcePositions>();
   #latest: SourcePositions | null = null;
   #inputs: readonly string[] = [];
-  #failed = false;
+  /** What is missing may be anywhere; so may what nobody has read yet. */
+  #failed = true;
   /** The source at fault, which may be none of those that the last good build was made from. */
   #faulty: string | null = null;
   project: Project;

@@ -2,7 +2,7 @@
 //
 // Directories are watched, not files: editors save by writing a new file and renaming it, which a watch on the old file
 // does not see. A save is often several events, so they are gathered for a moment.
-import { type FSWatcher, readdirSync, watch } from "node:fs";
+import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 
@@ -13,6 +13,8 @@ export interface Watched {
 }
 
 const GATHER_MS = 20;
+/** How far the times of files lag behind the clock. */
+const FILE_TIME_MS = 10;
 /** Below a watched directory; a project with more has to be restarted by hand after a failed build. */
 const DIRECTORIES_MAX = 500;
 const SKIPPED = /^(?:\..*|node_modules|dist)$/;
@@ -30,8 +32,11 @@ export class SourceWatcher {
     this.#changed = changed;
   }
 
-  /** Watch these from now on, instead of what was watched before. */
-  watch({ files, anywhereIn }: Watched): void {
+  /**
+   * Watch these from now on, instead of what was watched before. What changed after `sinceMs` (Unix milliseconds) in a
+   * place that nobody watched until now is told, too.
+   */
+  watch({ files, anywhereIn }: Watched, sinceMs: number): void {
     this.#files = new Set(files);
     this.#anywhere = new Set(anywhereIn.flatMap((directory) => withBelow(directory)));
     const wanted = new Set([...this.#anywhere, ...files.map((file) => dirname(file))]);
@@ -40,7 +45,13 @@ export class SourceWatcher {
       watcher.close();
       this.#watchers.delete(directory);
     }
-    for (const directory of wanted) if (!this.#watchers.has(directory)) this.#open(directory);
+    const fresh = new Set([...wanted].filter((directory) => !this.#watchers.has(directory)));
+    for (const directory of fresh) this.#open(directory);
+    const unseen = [
+      ...files.filter((file) => fresh.has(dirname(file))),
+      ...[...this.#anywhere].filter((directory) => fresh.has(directory)),
+    ];
+    if (unseen.some((path) => changedAtMs(path) >= sinceMs - FILE_TIME_MS)) this.#gather();
   }
 
   close(): void {
@@ -63,12 +74,19 @@ export class SourceWatcher {
   #event(directory: string, event: string, name: string | null): void {
     const appeared = event === "rename" && name !== null && this.#anywhere.has(directory) && !SKIPPED.test(name);
     const isOurs = name === null || appeared || this.#files.has(join(directory, name));
-    if (!isOurs || this.#gathering !== null) return;
-    this.#gathering = this.#clock.after(GATHER_MS, () => {
+    if (isOurs) this.#gather();
+  }
+
+  #gather(): void {
+    this.#gathering ??= this.#clock.after(GATHER_MS, () => {
       this.#gathering = null;
       this.#changed();
     });
   }
+}
+
+function changedAtMs(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function withBelow(root: string): string[] {
