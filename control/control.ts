@@ -1,6 +1,7 @@
 // The control plane: what should exist, who may say so, and the work of making it so. No HTTP here.
 import type { Clock } from "../base/clock.ts";
 import { AtollError } from "../base/errors.ts";
+import type { ResourceUid } from "../base/ids.ts";
 import type { Logger } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { ControlStore } from "../storage/control/control-store.ts";
@@ -128,12 +129,11 @@ export class Control {
         operations: unverifiable,
       });
     }
-    const rows = this.#inOrderOfForms(this.#parts.store.resources.all());
-    for (const row of rows) this.#neighbourhood.introduce(row);
+    this.#introduceAll();
     this.#reconciler.start();
     this.#wakes.start();
     this.#retention.start();
-    this.#review(rows, 0);
+    this.#review(this.#observable(), 0);
   }
 
   /** Accept nothing more, start no further work, and resolve when what runs has ended. */
@@ -223,20 +223,32 @@ export class Control {
     }
   }
 
-  /** A crash may have come between a settlement and its neighbours' new look. Made up for without holding up the start. */
-  #review(rows: readonly ResourceRow[], from: number): void {
-    if (from >= rows.length) return;
-    this.#parts.clock.after(0, () => {
-      if (this.#phase !== "live") return;
-      for (const row of rows.slice(from, from + REVIEW_BATCH)) this.#neighbourhood.look(row.uid);
-      this.#review(rows, from + REVIEW_BATCH);
-    });
+  /**
+   * Forms are introduced in the order of their registration, so that what others build upon comes first. Records that no
+   * runtime asks for stay on disk: most of a start is reading.
+   */
+  #introduceAll(): void {
+    const { forms, store } = this.#parts;
+    for (const form of forms.forms()) {
+      if (forms.find(form)?.project === undefined) continue;
+      for (const row of store.resources.allOfForm(form)) this.#neighbourhood.introduce(row);
+    }
   }
 
-  /** Forms are introduced in the order of their registration, so that what others build upon comes first. */
-  #inOrderOfForms(rows: readonly ResourceRow[]): readonly ResourceRow[] {
-    const byForm = Map.groupBy(rows, (row) => row.form);
-    return this.#parts.forms.forms().flatMap((form) => byForm.get(form) ?? []);
+  #observable(): readonly ResourceUid[] {
+    const { forms, store } = this.#parts;
+    const observing = forms.forms().filter((form) => forms.find(form)?.observe !== undefined);
+    return observing.flatMap((form) => store.resources.uidsOfForm(form));
+  }
+
+  /** A crash may have come between a settlement and its neighbours' new look. Made up for without holding up the start. */
+  #review(uids: readonly ResourceUid[], from: number): void {
+    if (from >= uids.length) return;
+    this.#parts.clock.after(0, () => {
+      if (this.#phase !== "live") return;
+      for (const uid of uids.slice(from, from + REVIEW_BATCH)) this.#neighbourhood.look(uid);
+      this.#review(uids, from + REVIEW_BATCH);
+    });
   }
 
   #requireLive(): void {

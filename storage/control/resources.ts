@@ -50,6 +50,18 @@ export class ResourceTable {
     return this.#rows(this.#statements.ofForm.all({ form }));
   }
 
+  /** The same, read at once: for the start of a node, which wants all of some Forms and nothing of the others. */
+  allOfForm(form: FormUrl): readonly ResourceRow[] {
+    const rows = this.#statements.allOfForm.all({ form });
+    for (const row of rows) this.#remember(row);
+    return rows;
+  }
+
+  /** In order of UID. */
+  uidsOfForm(form: FormUrl): readonly ResourceUid[] {
+    return this.#statements.ofForm.all({ form }).map((row) => row.uid);
+  }
+
   /** Resources that hold a reference of either kind to `uid`, in order of UID. */
   referrersOf(uid: ResourceUid): readonly ResourceRow[] {
     return this.#rows(this.#statements.referrers.all({ uid }));
@@ -72,13 +84,6 @@ export class ResourceTable {
       );
     this.#lists.set(shape, query);
     return query.all({ ...filter, spaces: JSON.stringify(filter.spaces) });
-  }
-
-  /** Every Resource in order of UID. For the start of a node. */
-  all(): readonly ResourceRow[] {
-    const rows = this.#statements.all.all();
-    for (const row of rows) this.#remember(row);
-    return rows;
   }
 
   count(): number {
@@ -191,7 +196,12 @@ function prepare(db: Db) {
       .where(eq(resource.form, given("form")))
       .orderBy(asc(resource.uid))
       .prepare(),
-    all: db.select().from(resource).orderBy(asc(resource.uid)).prepare(),
+    allOfForm: db
+      .select()
+      .from(resource)
+      .where(eq(resource.form, given("form")))
+      .orderBy(asc(resource.uid))
+      .prepare(),
     count: db.select({ count: sql<number>`count(*)` }).from(resource).prepare(),
     put: prepareUpsert(db, resource, [resource.uid]),
     remove: db
