@@ -77,8 +77,8 @@ export class BodyPump {
       this.#outbox.push(`[${Op.chunk},${this.#id},${JSON.stringify(text)},0]`);
       return;
     }
-    // A copy: the source may own the memory, and the block changes hands.
-    const block = this.#outbox.block(piece.slice());
+    // A copy: the source may own the memory, and the block changes hands. (A Buffer's own slice would be no copy.)
+    const block = this.#outbox.block(new Uint8Array(piece));
     this.#outbox.push(`[${Op.chunk},${this.#id},null,${block}]`);
   }
 }

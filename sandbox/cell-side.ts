@@ -126,14 +126,16 @@ export class CellSide {
       realm.installEnv(spec.vars, JSON.stringify(spec.secrets), JSON.stringify(spec.services));
     }
     const { path, chain } = this.#linker.prepare(spec.entrypoint);
+    if (spec.inspect) this.#linker.compileRest();
     const described = await new Promise<string>((resolve) => {
       realm.evaluateEntrypoint(path, JSON.stringify(chain), resolve);
     });
     const result = JSON.parse(described) as
       | { handlers: string[]; classes: { name: string; methods: string[] }[] }
+      | { invalid: string }
       | RealmFailure;
     if ("handlers" in result) return { ok: true, handlers: result.handlers, classes: result.classes };
-    if (result.name === "default_export_invalid") return { ok: false, code: result.name, message: result.message };
+    if ("invalid" in result) return { ok: false, code: "default_export_invalid", message: result.invalid };
     throw evaluationFault(result);
   }
 

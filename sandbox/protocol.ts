@@ -84,7 +84,7 @@ export interface LoadSpec {
   readonly vars: string;
   readonly secrets: Readonly<Record<string, string>>;
   readonly services: readonly string[];
-  /** Only report what the graph exports; no handler will be called. */
+  /** Only report what the graph exports, with every module compiled; no handler will be called. */
   readonly inspect: boolean;
 }
 

@@ -22,8 +22,8 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   "bun:sqlite": ["storage/"],
   "node:sqlite": ["storage/"],
   "drizzle-orm": ["storage/"],
-  // The kernel's accounts of threads under /proc are no disk.
-  "node:fs": ["storage/", "cli/", "sandbox/thread-main.ts", "sandbox/watchdogs/thread-cpu.ts"],
+  // The kernel's accounts of threads and processes under /proc are no disk.
+  "node:fs": ["storage/", "cli/", "sandbox/thread-main.ts", "sandbox/watchdogs/cpu-account.ts"],
   elysia: ["api/"],
   commander: ["cli/"],
   pino: ["cli/"],

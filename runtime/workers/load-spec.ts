@@ -35,8 +35,8 @@ function loadModule(file: ModuleFile, content: Uint8Array, blocks: Uint8Array[])
     return { path, kind: "javascript", source: strictUtf8(path, content) };
   }
   if (mediaType === "text/plain") return { path, kind: "text", source: strictUtf8(path, content) };
-  // A copy: the block changes hands, and the store may keep its own.
-  blocks.push(content.slice());
+  // A copy: the block changes hands, and the store may keep its own. (A Buffer's own slice would be no copy.)
+  blocks.push(new Uint8Array(content));
   return { path, kind: mediaType === "application/wasm" ? "wasm" : "bytes", block: blocks.length - 1 };
 }
 

@@ -70,7 +70,7 @@ export interface WorkersParts {
   readonly outbound: Outbound;
   /** Check a host name the way a client would meet it. */
   probe(hostname: string, routeReady: boolean): Promise<RouteProbe>;
-  /** A cell cannot be stopped: only the end of this process can (see ThreadCellOptions). */
+  /** A cell cannot be stopped: only the end of this process can (see CellOptions). */
   onStuckCell(): void;
 }
 

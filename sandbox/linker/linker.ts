@@ -60,6 +60,21 @@ export class Linker {
     return { path, chain: cyclic ? modules.slice(1) : [] };
   }
 
+  /**
+   * Compile every module that the graphs prepared so far have not reached; what is wrong with one of them shows when it
+   * is imported. For an inspection: whatever the compiler cannot finish must not be met first while events are handled.
+   */
+  compileRest(): void {
+    for (const { path, kind } of this.#modules.values()) {
+      if (kind !== "javascript" || this.#imports.has(path)) continue;
+      try {
+        this.#compile(path);
+      } catch (error) {
+        if (!(error instanceof LinkFault)) throw error;
+      }
+    }
+  }
+
   /** `import(specifier)` in `importer`. Throws LinkFault (MW-42). */
   prepareImport(importer: string, specifier: string, type: string): Prepared {
     return this.prepare(this.#resolve(specifier, importer, type));

@@ -81,8 +81,7 @@ const describeExports = (path) => {
         if (classes.length > EXPORTS_CHARS_MAX) throw new NativeRangeError("the entry module exports too much");
       }
     }
-    if (!plain)
-      return '{"name":"default_export_invalid","message":"the default export is not a plain object","stack":""}';
+    if (!plain) return '{"invalid":"the default export is not a plain object"}';
     return `{"handlers":[${found}],"classes":[${classes}]}`;
   } catch (error) {
     return failure(error);

@@ -4,7 +4,8 @@ import type { Clock } from "../../base/clock.ts";
 import { AtollError } from "../../base/errors.ts";
 import type { Cell, CellResponse, LogLine, OutboundAnswer, OutboundCall, RequestBody } from "../../sandbox/cell.ts";
 import { HEADER_SEPARATOR, type LoadModule, type LoadResult, type LoadSpec } from "../../sandbox/protocol.ts";
-import { ThreadCell, type ThreadCellOptions } from "../../sandbox/thread-cell.ts";
+import type { CellOptions } from "../../sandbox/hosted-cell.ts";
+import { ThreadCell } from "../../sandbox/thread-cell.ts";
 
 /** JavaScript as text; everything else says what it is. */
 export type ModuleSource =
@@ -27,7 +28,7 @@ export interface RigOptions {
   readonly call?: (call: OutboundCall) => Promise<OutboundAnswer>;
   readonly onStuck?: () => void;
   /** The kind of cell; a thread by default. */
-  readonly open?: (spec: LoadSpec, blocks: readonly Uint8Array[], options: ThreadCellOptions) => Cell;
+  readonly open?: (spec: LoadSpec, blocks: readonly Uint8Array[], options: CellOptions) => Cell;
 }
 
 export interface Answer {
