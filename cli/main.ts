@@ -42,6 +42,11 @@ const COMMANDS: readonly Entry[] = [
     load: async () => (await import("./commands/destroy.ts")).destroyCommand(),
   },
   {
+    name: "logs",
+    description: "show what Workers print, throw and answer",
+    load: async () => (await import("./commands/logs.ts")).logsCommand(),
+  },
+  {
     name: "resources",
     description: "list, show and delete Resources",
     load: async () => (await import("./commands/resources.ts")).resourcesCommand(),

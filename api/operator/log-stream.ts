@@ -3,7 +3,7 @@
 //   event: log      id: <run>-<number>   data: the entry
 //   event: dropped  data: {"count": n}   the client was too slow for n entries that belong here
 //   event: gap      data: {"reason": …}  entries before this point are kept no longer, or went with an earlier run
-//   event: end      data: {"reason": …}  nothing more comes
+//   event: end      data: {"reason": …}  nothing more comes: complete, unauthenticated, or stopping
 //
 // The stream is pulled: a client that does not read costs the bounded queue of its subscription and nothing else.
 import { type Clock, rfc3339 } from "../../base/clock.ts";
@@ -51,14 +51,14 @@ export function logStream(parts: LogStreamParts): Response {
 async function* piecesOf(parts: LogStreamParts): AsyncGenerator<string, void> {
   const { subscription, run, clock, follow, restarted } = parts;
   try {
-    // Something at once, so that the client has the head of the answer.
-    yield `retry: ${RETRY_MS}\n\n`;
+    // Something at once, so that the client has the head of the answer and knows where to go on if nothing follows.
+    yield `retry: ${RETRY_MS}\nid: ${run}-${subscription.startSeq}\n\n`;
     if (restarted) yield event("gap", { reason: "the node was started again" });
     else if (subscription.gap) yield event("gap", { reason: "older entries are kept no longer" });
     while (!subscription.closed) {
       const mayRead = parts.mayRead();
       if (mayRead === null) {
-        yield event("end", { reason: "the token is no longer valid" });
+        yield event("end", { reason: "unauthenticated" });
         return;
       }
       const { entries, lost } = subscription.take(BATCH);
@@ -71,7 +71,7 @@ async function* piecesOf(parts: LogStreamParts): AsyncGenerator<string, void> {
         if (!(await readyWithin(subscription, clock))) yield ": still here\n\n";
       }
     }
-    yield event("end", { reason: follow ? "the node stops" : "complete" });
+    yield event("end", { reason: follow ? "stopping" : "complete" });
   } finally {
     subscription.close();
   }

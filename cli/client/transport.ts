@@ -49,6 +49,11 @@ export class Transport {
     }
   }
 
+  /** Open a stream: the head of the answer is there, its body is still to come. Rejects when nobody answers. */
+  async open(call: Call, signal: AbortSignal): Promise<Response> {
+    return await this.#fetch(call.url, this.#init(call, signal));
+  }
+
   #init(call: Call, signal: AbortSignal): RequestInit & { readonly tls?: { readonly ca: string } } {
     const headers = new Headers(call.headers);
     if (call.token !== null) headers.set("authorization", `Bearer ${call.token}`);

@@ -1,5 +1,6 @@
 // What `atoll dev` prints for a person.
 import type { Clock } from "../../base/clock.ts";
+import { visible } from "../visible.ts";
 import type { DevEvent, Reporter } from "./dev-event.ts";
 
 export interface PeopleReporterParts {
@@ -105,13 +106,4 @@ function whole(ms: number): string {
 /** Of the person's own day. */
 function timeOfDay(date: Date): string {
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((n) => String(n).padStart(2, "0")).join(":");
-}
-
-/** Colours and line ends of the author pass; nothing else may steer the terminal. */
-function visible(text: string): string {
-  return text.replace(/\p{Cc}(?:\[[0-9;]*m)?/gu, (found) => {
-    const [control = ""] = found;
-    if (control === "\n" || control === "\t" || (control === "\u001b" && found.length > 1)) return found;
-    return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}${found.slice(1)}`;
-  });
 }

@@ -84,9 +84,11 @@ export class LogBus {
 
   /** From here on nothing that matches is missed unless the subscription says so (L4). Close it when done. */
   subscribe(filter: LogFilter, start: LogStart): LogSubscription {
+    const history = this.#history(filter, start);
     const subscription = new LogSubscription({
       filter,
-      history: this.#history(filter, start),
+      history,
+      startSeq: (history[0]?.seq ?? this.#seq + 1) - 1,
       gap: start.from === "after" && this.#evictedSeq(filter) > start.seq,
       limits: this.#limits.subscription,
       leave: (gone) => this.#subscriptions.delete(gone),

@@ -22,6 +22,8 @@ export class LogSubscription {
   readonly filter: LogFilter;
   /** Entries from before the subscription may be missing, because they were kept no longer. */
   readonly gap: boolean;
+  /** The number behind which the subscription begins. */
+  readonly startSeq: number;
   readonly #limits: SubscriptionLimits;
   readonly #leave: (subscription: LogSubscription) => void;
   #waiting: Numbered[];
@@ -36,11 +38,13 @@ export class LogSubscription {
     readonly filter: LogFilter;
     readonly history: readonly Numbered[];
     readonly gap: boolean;
+    readonly startSeq: number;
     readonly limits: SubscriptionLimits;
     readonly leave: (subscription: LogSubscription) => void;
   }) {
     this.filter = parts.filter;
     this.gap = parts.gap;
+    this.startSeq = parts.startSeq;
     this.#limits = parts.limits;
     this.#leave = parts.leave;
     // The past was bounded when it was kept; it does not use up the room for what comes.
