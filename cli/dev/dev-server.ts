@@ -171,9 +171,12 @@ export class DevServer {
 
   /** Spaces and Workers exist before any Version is bound to them. */
   async #makeSure({ client, operator }: DevHost): Promise<void> {
-    for (const { project } of this.#parts.workers) {
+    const { workers } = this.#parts;
+    for (const { project } of workers) {
       const { space, name } = project;
       if (space !== "default") await operator.createSpace(space);
+      // Alone it is nobody's target; its own deployment makes it.
+      if (workers.length === 1) continue;
       const wanted = { form: MODULE_WORKER, space, name, spec: {}, what: "Worker", isSame: () => true };
       await converge(client, wanted, () => {});
     }
