@@ -112,4 +112,9 @@ function withSubcommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap((child) => withSubcommands(child))];
 }
 
-if (import.meta.main) process.exitCode = await main(process.argv.slice(2));
+if (import.meta.main) {
+  const args = process.argv.slice(2);
+  // A binary starts itself as a cell (sandbox/process-cell.ts); a checkout has a file for that.
+  if (args[0] === "__cell") await import("../sandbox/process-main.ts");
+  else process.exitCode = await main(args);
+}

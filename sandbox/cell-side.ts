@@ -2,7 +2,15 @@
 import type { Channel, Frame } from "../base/channel.ts";
 import { evaluationFault, LinkFault, Linker, type RealmFailure } from "./linker/linker.ts";
 import { Outbox } from "./outbox.ts";
-import { BLOCK_BYTES_MIN, type LoadModule, type LoadResult, type LoadSpec, type Message, Op } from "./protocol.ts";
+import {
+  BLOCK_BYTES_MIN,
+  type LoadModule,
+  type LoadResult,
+  type LoadSpec,
+  type Message,
+  Op,
+  usesWasm,
+} from "./protocol.ts";
 import { openRealm, type Realm } from "./realm.ts";
 
 export interface CellEnvironment {
@@ -118,7 +126,10 @@ export class CellSide {
         enter: (id) => this.#enter(id),
         leave: () => this.#enter(null),
       },
-      `atoll:${this.#environment.nonce()}`,
+      {
+        nonce: `atoll:${this.#environment.nonce()}`,
+        usesWasm: usesWasm(spec),
+      },
     );
     this.#realm = realm;
     this.#linker = new Linker(realm, spec.modules, (module) => contentOf(module, blocks));

@@ -93,6 +93,11 @@ export type LoadModule =
   | { readonly path: string; readonly kind: "bytes" | "wasm"; readonly block: number }
   | { readonly path: string; readonly kind: "source-map" };
 
+/** Whether the bundle lists WebAssembly, which only the end of a process is sure to stop. */
+export function usesWasm({ modules }: LoadSpec): boolean {
+  return modules.some(({ kind }) => kind === "wasm");
+}
+
 export type LoadResult =
   | {
       readonly ok: true;

@@ -43,10 +43,18 @@ type Boot = (
   enter: RealmHost["enter"],
   leave: RealmHost["leave"],
   nonce: string,
+  usesWasm: boolean,
 ) => void;
 
-/** Boot a realm. `nonce` is an unguessable specifier for the bootstrap's own import in each tenant module. */
-export function openRealm(host: RealmHost, nonce: string): Realm {
+export interface RealmOptions {
+  /** An unguessable specifier for the bootstrap's own import in each tenant module. */
+  readonly nonce: string;
+  /** The bundle lists WebAssembly; otherwise none can be made at run time. */
+  readonly usesWasm: boolean;
+}
+
+/** Boot a realm. */
+export function openRealm(host: RealmHost, { nonce, usesWasm }: RealmOptions): Realm {
   const entries: Partial<Record<keyof Entries, unknown>> = {};
   const boot = new ShadowRealm().evaluate(REALM_BOOTSTRAP) as Boot;
   boot(
@@ -60,6 +68,7 @@ export function openRealm(host: RealmHost, nonce: string): Realm {
     (id) => host.enter(id),
     () => host.leave(),
     nonce,
+    usesWasm,
   );
   return entries as Realm;
 }

@@ -40,6 +40,7 @@ export async function buildBinary({ main = "cli/main.ts", outfile, commit }: Bin
         "process.env.NODE_ENV": '"production"',
         ATOLL_COMMIT: JSON.stringify(commit),
         ATOLL_THREAD_MAIN: '"/$bunfs/root/sandbox/thread-main.js"',
+        ATOLL_PROCESS_MAIN: '"__cell"',
         // CommonJS dependencies would get the path that they have on this machine (R1).
         __dirname: '"/"',
         __filename: '"/"',

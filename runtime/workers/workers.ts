@@ -20,7 +20,8 @@ import {
   type Running,
   type StopReason,
 } from "../../sandbox/cell.ts";
-import { ThreadCell } from "../../sandbox/thread-cell.ts";
+import type { HostedCell } from "../../sandbox/hosted-cell.ts";
+import { openCell } from "../../sandbox/open-cell.ts";
 import type { CellLimits } from "../../sandbox/watchdogs/cell-watchdog.ts";
 import { inspect } from "./inspection.ts";
 import { flattenPairs, unflatten } from "./flat-headers.ts";
@@ -280,7 +281,7 @@ export class Workers implements WorkerRuntime {
     }
     this.#makeRoom();
     const serial = ++this.#cellSerial;
-    const cell: ThreadCell = this.#openCell(content, {
+    const cell: HostedCell = this.#openCell(content, {
       call: (call) => this.#call(version, cell, call),
       log: ({ invocation, level, message, kind }) =>
         this.#tell(version, kind, invocation === 0 ? null : `${serial}-${invocation}`, level, message),
@@ -315,9 +316,9 @@ export class Workers implements WorkerRuntime {
     });
   }
 
-  #openCell(content: Loadable, owner: CellOwner): ThreadCell {
+  #openCell(content: Loadable, owner: CellOwner): HostedCell {
     const { clock, limits } = this.#parts;
-    return new ThreadCell(content.spec, content.blocks, {
+    return openCell(content.spec, content.blocks, {
       clock,
       limits,
       owner,

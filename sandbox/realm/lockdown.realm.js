@@ -283,6 +283,46 @@ const installTimers = () => {
   });
 };
 
+const PBKDF2_ITERATIONS_MAX = 1000000;
+const RSA_BITS_MAX = 4096;
+const ALGORITHM_MEMBERS = [
+  "name",
+  "hash",
+  "iterations",
+  "salt",
+  "modulusLength",
+  "publicExponent",
+  "namedCurve",
+  "length",
+  "iv",
+  "counter",
+  "additionalData",
+  "tagLength",
+  "label",
+  "info",
+  "saltLength",
+  "public",
+  "context",
+];
+
+/** A copy of a WebCrypto algorithm with nothing beyond the bounds; whatever is no such thing stays as it is. */
+const boundedAlgorithm = (algorithm) => {
+  // A key or data in the place of an algorithm is for the engine to refuse or take.
+  if (typeof algorithm !== "object" || algorithm === null || algorithm.name === undefined) return algorithm;
+  const copy = { __proto__: null };
+  for (let i = 0; i < ALGORITHM_MEMBERS.length; i++) {
+    const value = algorithm[ALGORITHM_MEMBERS[i]];
+    if (value !== undefined) copy[ALGORITHM_MEMBERS[i]] = value;
+  }
+  if (copy.iterations !== undefined) copy.iterations = NativeNumber(copy.iterations);
+  if (copy.modulusLength !== undefined) copy.modulusLength = NativeNumber(copy.modulusLength);
+  if (copy.iterations > PBKDF2_ITERATIONS_MAX)
+    throw new NativeDOMException(`more than ${PBKDF2_ITERATIONS_MAX} iterations`, "NotSupportedError");
+  if (copy.modulusLength > RSA_BITS_MAX)
+    throw new NativeDOMException(`RSA keys of more than ${RSA_BITS_MAX} bits`, "NotSupportedError");
+  return copy;
+};
+
 /**
  * What follows a cryptographic operation starts from the engine, not from a task of ours: say whose time begins. Other
  * operations of the engine are rarer, and the host shares out the time that nobody claims.
@@ -296,6 +336,9 @@ const claimTimeAfterCrypto = () => {
   const wrap = (name, method) => {
     const wrapped = {
       [name](...args) {
+        // Nothing interrupts these, so what they are asked for is bounded, and read only once.
+        if (args.length > 0) args[0] = boundedAlgorithm(args[0]);
+        if (name === "unwrapKey" && args.length > 4) args[4] = boundedAlgorithm(args[4]);
         const promise = ReflectApply(method, this, args);
         const owner = contextGetStore(contextStorage);
         if (owner === undefined) return promise;
@@ -315,6 +358,54 @@ const claimTimeAfterCrypto = () => {
     const method = dataProperty(SubtleCrypto.prototype, names[i]);
     if (typeof method === "function" && names[i] !== "constructor") wrap(names[i], method);
   }
+};
+
+/**
+ * A thread cannot be stopped inside WebAssembly, so Versions that use it run in processes, and the bundle has to say so:
+ * where it lists no WebAssembly, none is made from bytes at run time.
+ */
+const refuseWasmFromBytes = () => {
+  const refuse = () => {
+    throw new WebAssemblyCompileError(
+      "WebAssembly comes from the bundle only: list the file as application/wasm and import it",
+    );
+  };
+  const Module = function Module() {
+    refuse();
+  };
+  const NativeModule = WebAssembly.Module;
+  const statics = ["imports", "exports", "customSections"];
+  for (let i = 0; i < statics.length; i++) hide(Module, statics[i], NativeModule[statics[i]]);
+  ReflectDefineProperty(Module, "prototype", { __proto__: null, value: NativeModule.prototype, writable: false });
+  hide(NativeModule.prototype, "constructor", Module);
+  hide(WebAssembly, "Module", Module);
+  const asynchronous = {
+    async compile() {
+      refuse();
+    },
+    async instantiate() {
+      refuse();
+    },
+  };
+  hide(WebAssembly, "compile", asynchronous.compile);
+  // No module can exist to be instantiated.
+  hide(WebAssembly, "instantiate", asynchronous.instantiate);
+};
+
+const NORMALIZED_CHARS_MAX = 16777216;
+
+/** One call of the engine that takes minutes on a long string, and can be interrupted by nothing. */
+const boundNormalize = () => {
+  const normalizeNative = uncurry1(NativeString.prototype.normalize);
+  const bounded = {
+    normalize(form) {
+      if (this === undefined || this === null) throw new NativeTypeError("normalize needs a string");
+      const text = NativeString(this);
+      if (text.length > NORMALIZED_CHARS_MAX) throw new NativeRangeError("the string is too long to normalize");
+      return normalizeNative(text, form);
+    },
+  };
+  hide(NativeString.prototype, "normalize", bounded.normalize);
 };
 
 const installSmallGlobals = () => {

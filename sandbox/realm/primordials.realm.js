@@ -48,6 +48,7 @@ const NativeAbortController = AbortController;
 const NativeDOMException = DOMException;
 const NativeTextEncoder = TextEncoder;
 const WebAssemblyModule = WebAssembly.Module;
+const WebAssemblyCompileError = WebAssembly.CompileError;
 const nativeQueueMicrotask = queueMicrotask;
 const nativeSetTimeout = setTimeout;
 const nativeSetImmediate = setImmediate;

@@ -8,6 +8,8 @@ installFetch();
 installResponse();
 trimWebClasses();
 refuseSharedMemory();
+if (!usesWasm) refuseWasmFromBytes();
+boundNormalize();
 guardEventTarget();
 sealModuleRecords();
 guardUncaught();

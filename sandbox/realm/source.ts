@@ -12,10 +12,10 @@ import seal from "./seal.realm.js" with { type: "text" };
 const parts = [primordials, lockdown, format, bodies, calls, modules, invoke, seal];
 
 /**
- * Evaluates to a function `(register, say, sayChunk, hostImport, room, enter, leave, nonce) => void`; see Realm for what they are. The
+ * Evaluates to a function `(register, say, sayChunk, hostImport, room, enter, leave, nonce, usesWasm) => void`; see Realm for what they are. The
  * source URL keeps the host's own file name out of every stack.
  */
-export const REALM_BOOTSTRAP = `(register, say, sayChunk, hostImport, room, enter, leave, nonce) => {
+export const REALM_BOOTSTRAP = `(register, say, sayChunk, hostImport, room, enter, leave, nonce, usesWasm) => {
 "use strict";
 ${parts.join("\n")}
 }

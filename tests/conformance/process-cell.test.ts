@@ -16,6 +16,12 @@ const ENDLESS_WASM = new Uint8Array([
   11,
 ]);
 
+/** A module (i32 memory.atomic.wait on shared memory it declares itself, no timeout), exported as "f". */
+const WAITING_WASM = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 127, 3, 2, 1, 0, 5, 4, 1, 3, 1, 1, 7, 5, 1, 1, 102, 0, 0, 10, 14, 1,
+  12, 0, 65, 0, 65, 0, 66, 127, 254, 1, 2, 0, 11,
+];
+
 // The engine leaves these only with its process.
 test.each([
   ["a loop in WebAssembly", "new WebAssembly.Instance(m).exports.f();"],

