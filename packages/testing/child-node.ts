@@ -1,12 +1,12 @@
 // A node in a process of its own: what kills it, kills it as in the field.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { TestingError } from "./testing-error.ts";
 import type { NodeOptions, TestNode } from "./test-node.ts";
 
-const ATOLL = fileURLToPath(new URL("../../bin/atoll", import.meta.url));
+const ATOLL = join(import.meta.dirname, "../../bin/atoll");
 /** Of what the node said before it failed to start. */
 const SAID_CHARS_MAX = 4_096;
 const ANY_PORT = "127.0.0.1:0";

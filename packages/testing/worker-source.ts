@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join, normalize, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Clock } from "../../base/clock.ts";
 import { handlersOf } from "../../cli/deploy/handlers.ts";
 import { buildWorkerFiles, type WorkerFiles } from "../../cli/deploy/worker-files.ts";
@@ -12,8 +13,8 @@ import { TestingError } from "./testing-error.ts";
 export interface WorkerSource {
   /** Text of the main module, TypeScript or JavaScript. */
   readonly source?: string | undefined;
-  /** Path of the main module, from the working directory. */
-  readonly entry?: string | undefined;
+  /** The main module: a path from the working directory, or a file: URL such as `new URL("worker.ts", import.meta.url)`. */
+  readonly entry?: string | URL | undefined;
   /** Files by path; the first one is the main module. */
   readonly files?: Readonly<Record<string, string | Uint8Array>> | undefined;
 }
@@ -41,7 +42,7 @@ export async function buildWorker(
 async function bundle({ source, entry, files }: WorkerSource): Promise<WorkerFiles> {
   const given = [source, entry, files].filter((one) => one !== undefined);
   if (given.length !== 1) throw new TestingError("deploy takes exactly one of source, entry and files");
-  if (entry !== undefined) return await buildWorkerFiles(resolve(entry));
+  if (entry !== undefined) return await buildWorkerFiles(entry instanceof URL ? fileURLToPath(entry) : resolve(entry));
   const tree = Object.entries(files ?? { "worker.ts": source ?? "" });
   const [main] = tree[0] ?? [];
   if (main === undefined) throw new TestingError("files needs at least the main module");

@@ -108,7 +108,7 @@ describe("a node with a virtual clock", () => {
 
 test("a node inside the test's process answers too, and says what it cannot do", async () => {
   await using atoll = await startAtoll({ isolated: false });
-  const worker = await atoll.deploy({ entry: new URL("../../examples/hello/worker.ts", import.meta.url).pathname });
+  const worker = await atoll.deploy({ entry: new URL("../../examples/hello/worker.ts", import.meta.url) });
   expect(await (await worker.fetch("/?name=Ada")).text()).toStartWith("Hello, Ada!");
   expect((await rejection(atoll.crash())).message).toContain("isolated: true");
   expect((await rejection(atoll.advance("1s"))).message).toContain('clock: "virtual"');
