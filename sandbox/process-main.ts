@@ -5,7 +5,7 @@ import { encodeFrame, FrameDecoder, FROM_HOST } from "./wire/frame-codec.ts";
 const out = Bun.stdout.writer();
 const side = openCellSide({
   send: (frame) => {
-    for (const piece of encodeFrame(frame)) out.write(piece);
+    for (const piece of encodeFrame(frame)) void out.write(piece);
     void out.flush();
   },
 });

@@ -127,7 +127,7 @@ describe("Response", () => {
     await using rig = handlerRig(
       "const r = new Response(null); r.headers.append('set-cookie', 'a=1; Path=/'); r.headers.append('set-cookie', 'b=2, c'); r.headers.append('x', '1'); r.headers.append('x', '2'); return r;",
     );
-    expect((await rig.fetch("/")).headers.toSorted()).toEqual([
+    expect((await rig.fetch("/")).headers.toSorted(([a], [b]) => a.localeCompare(b))).toEqual([
       ["set-cookie", "a=1; Path=/"],
       ["set-cookie", "b=2, c"],
       ["x", "1, 2"],

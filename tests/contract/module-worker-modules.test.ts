@@ -211,7 +211,7 @@ describe("resolution", () => {
     sources["main.js"] = handler(
       "all",
       names.map((name, i) => `import m${i} from ${JSON.stringify(`./${name}`)};`).join("") +
-        `const all = [${names.map((_, i) => `m${i}`)}];`,
+        `const all = [${names.map((_, i) => `m${i}`).join(",")}];`,
     );
     for (const [i, name] of names.entries()) sources[name] = `export default ${i};`;
     expect(await answer(Object.fromEntries(Object.entries(sources)))).toEqual(names.map((_, i) => i));
@@ -345,7 +345,7 @@ describe("the language's module semantics", () => {
       1,
       "undefined",
     ]);
-    expect(await answer({ "main.js": `${handler("1")}`, "h.js": "#!x" })).toBe(1);
+    expect(await answer({ "main.js": handler("1"), "h.js": "#!x" })).toBe(1);
   });
 
   test.each([

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { CellRig } from "../../../support/cell-rig.ts";
 
-/** Each attempt is the body of an async function; it must throw, or return something that `allowed` names. */
-async function attempt(body: string, top = ""): Promise<string> {
+/** Run each text as the body of an async function in one realm; tells for each what came of it. */
+async function outcomes(bodies: readonly string[]): Promise<readonly string[]> {
   await using rig = new CellRig({
-    "main.js": `${top}
+    "main.js": `
       const tell = (value) => {
         try {
           if (value === null) return "null";
@@ -14,20 +14,28 @@ async function attempt(body: string, top = ""): Promise<string> {
           return typeof value + " " + String(value);
         } catch (error) { return "opaque"; }
       };
-      const attempt = async () => { ${body} };
+      const attempts = [${bodies.map((body) => `async () => { ${body} }`).join(",\n")}];
       export default { async fetch() {
-        try { return new Response("got " + tell(await attempt())); }
-        catch (error) { return new Response("threw " + error.name); }
+        const told = [];
+        for (const attempt of attempts) {
+          try { told.push("got " + tell(await attempt())); } catch (error) { told.push("threw " + error.name); }
+        }
+        return Response.json(told);
       } };`,
   });
   const loaded = await rig.loaded();
-  if (!loaded.ok) return `refused ${loaded.code}`;
-  return await rig.text("/");
+  if (!loaded.ok) throw new Error(loaded.message);
+  return (await rig.json("/")) as string[];
 }
 
-function attempts(title: string, expected: string, bodies: readonly string[], top = ""): void {
-  test.each(bodies.map((body) => [body]))(`${title}: %s`, async (body) => {
-    expect(await attempt(body, top)).toBe(expected);
+async function attempt(body: string): Promise<string> {
+  return (await outcomes([body]))[0] ?? "";
+}
+
+function attempts(title: string, expected: string, bodies: readonly string[]): void {
+  test(title, async () => {
+    const found = await outcomes(bodies);
+    expect(bodies.map((body, i) => [body, found[i]])).toEqual(bodies.map((body) => [body, expected]));
   });
 }
 

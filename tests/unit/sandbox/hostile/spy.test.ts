@@ -35,17 +35,17 @@ test("MW-67: the steps work while nobody spies", async () => {
   });
 });
 
-test.each(STEPS)("MW-67: spies on all built-ins see nothing of the host: %s", async (name) => {
+test("MW-67: spies on all built-ins see nothing of the host, whatever a handler sets in motion", async () => {
   await using rig = openSpyRig();
   await rig.loaded();
   expect(Number(await rig.text("/patch"))).toBeGreaterThan(500);
-  await runStep(rig, name);
+  for (const name of STEPS) await runStep(rig, name);
   const endless = rig.start("/endless");
   const body = (await endless.result).body as ReadableStream<Uint8Array>;
   await body.cancel();
   await endless.ended;
   expect(await rig.text("/report")).toMatch(NOTHING_FOUND);
-});
+}, 15_000);
 
 test("MW-67: the spies would tell", async () => {
   await using rig = openSpyRig();
@@ -56,7 +56,7 @@ test("MW-67: the spies would tell", async () => {
 });
 
 // In a process of its own, because a test runner takes every uncaught error of its threads for its own.
-test("MW-51 MW-67: errors that nobody caught end no thread, are logged, and show spies nothing of the host", async () => {
+test("MW-67: errors that nobody caught end no thread, are logged, and show spies nothing of the host", async () => {
   const child = Bun.spawn([process.execPath, new URL("./stray-errors-child.ts", import.meta.url).pathname], {
     stdout: "pipe",
     stderr: "inherit",

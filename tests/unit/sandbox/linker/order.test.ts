@@ -1,6 +1,6 @@
 // Evaluation order of random module graphs in a real cell, against the specification's walk written down naively.
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { hasCycle, reachable } from "../../../../sandbox/linker/order.ts";
 import { CellRig, handlerModule } from "../../../support/cell-rig.ts";
 

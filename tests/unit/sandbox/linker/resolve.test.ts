@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { attributeAgrees, joinPath, type ModuleKind, resolveSpecifier } from "../../../../sandbox/linker/resolve.ts";
 
 const segment = fc.stringMatching(/^[a-zA-Z0-9._%~@+-]{1,6}$/).filter((text) => text !== "." && text !== "..");

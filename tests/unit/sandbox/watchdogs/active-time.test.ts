@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { ActiveTime, NO_INVOCATION } from "../../../../sandbox/watchdogs/active-time.ts";
 
 const open = (...ids: number[]): ReadonlySet<number> => new Set(ids);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { Frame } from "../../../../base/channel.ts";
 import { encodeFrame, FrameDecoder, FrameFault, FROM_CELL } from "../../../../sandbox/wire/frame-codec.ts";
 
