@@ -96,7 +96,8 @@ export class ActorStore {
       statements: this.#statements,
       read: (work) => this.#guarded(() => this.#authorizer.tenant(work)),
       write: (work, change) => this.#tenantWrite(work, change),
-      attempt: (work) => this.#attempt(work),
+      attempt: (work, change) => this.#attempt(work, change),
+      altering: (work) => this.#authorizer.altering(work),
       counts: () => this.#counts(),
     });
     this.host = new HostTables(database, {
@@ -149,7 +150,7 @@ export class ActorStore {
   async checkpoint(): Promise<boolean> {
     if (!(await this.#quiet())) return false;
     this.#guarded(() => this.#moveFrames("FULL"));
-    this.#options.sink.checkpointed();
+    await this.#options.sink.checkpointed();
     return true;
   }
 
@@ -178,11 +179,13 @@ export class ActorStore {
   }
 
   #tenantWrite<T>(work: () => T, change: "rows" | "schema"): T {
-    return this.#write(() => {
-      const result = this.#authorizer.tenant(work);
-      if (change === "schema") this.#requireHostUntouched();
-      return result;
-    });
+    return this.#write(() => this.#tenantWork(work, change));
+  }
+
+  #tenantWork<T>(work: () => T, change: "rows" | "schema"): T {
+    const result = this.#authorizer.tenant(work);
+    if (change === "schema") this.#requireHostUntouched();
+    return result;
   }
 
   /** The host's own rows fit in even when the tenant has used up the quota. */
@@ -220,11 +223,11 @@ export class ActorStore {
     });
   }
 
-  #attempt<T>(work: () => T): T {
+  #attempt<T>(work: () => T, change: "rows" | "schema"): T {
     return this.#guarded(() => {
       this.#database.exec("BEGIN IMMEDIATE");
       try {
-        return this.#authorizer.tenant(work);
+        return this.#tenantWork(work, change);
       } finally {
         this.#rollBack();
       }

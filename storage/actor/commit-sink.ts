@@ -8,6 +8,9 @@ export interface CommitSink {
   committed(payload: Uint8Array): Promise<void>;
   /** Resolves when everything handed over so far survives the loss of power, whatever the shard's durability. */
   synced(): Promise<void>;
-  /** Everything handed over so far is in the store's own file, and that is synced: the log need not keep it. */
-  checkpointed(): void;
+  /**
+   * Everything handed over so far is in the store's own file, and that is synced. Resolves when the log knows that it
+   * need not keep it.
+   */
+  checkpointed(): Promise<void>;
 }

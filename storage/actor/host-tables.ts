@@ -79,6 +79,7 @@ export class HostTables {
 
   /** AN-102: also when none is set. */
   clearNextAlarm(): void {
+    if (this.nextAlarm() === null) return;
     this.#change("clearNext");
   }
 

@@ -172,10 +172,10 @@ export class ShardActors {
         requireLive();
         await this.#log.synced(session.lastSequence);
       },
-      checkpointed: () => {
+      checkpointed: async () => {
         requireLive();
         const entry = this.#ledger.get(name);
-        if (entry !== null) void this.#settledOpen(key, name, entry.records[0]?.born === true, lastOf(entry));
+        if (entry !== null) await this.#settledOpen(key, name, entry.records[0]?.born === true, lastOf(entry));
       },
     };
     const closed = (how: "clean" | "lost"): void => {
@@ -221,12 +221,8 @@ export class ShardActors {
   }
 
   async #settledOpen(key: ActorKey, name: string, born: boolean, through: number): Promise<void> {
-    try {
-      if (born) await this.#files.syncName(key);
-      this.#settled(name, through);
-    } catch {
-      // The log keeps the records, and the next checkpoint tries again.
-    }
+    if (born) await this.#files.syncName(key);
+    this.#settled(name, through);
   }
 
   #settled(name: string, through: number): void {

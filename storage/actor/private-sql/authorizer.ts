@@ -13,6 +13,8 @@ export const HOST_PREFIX = "_atoll_";
 
 /** Virtual tables that are there without CREATE, and show what is the host's. No table of a tenant may take their names. */
 const VIRTUAL_TABLES_DENIED = new Set(["dbstat", "fts3tokenize"]);
+/** SQLite asks by the first name of each pair, but by the written one where no column of the table is used. */
+const SCHEMA_TABLES = new Set(["sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema"]);
 const FUNCTIONS_DENIED = new Set(["load_extension", "fts3_tokenizer", "sqlite_log", "rtreecheck"]);
 
 const { SQLITE_OK, SQLITE_DENY } = constants;
@@ -23,12 +25,16 @@ export interface Effects {
   readonly writesRows: boolean;
   /** It changes the schema, or what SQLite keeps about it. */
   readonly changesSchema: boolean;
+  /** It is an ALTER, which lets SQLite check the table's rows when it runs: see `altering`. */
+  readonly alters: boolean;
 }
 
 export class Authorizer {
   #trusted = true;
   #writesRows = false;
   #changesSchema = false;
+  #alters = false;
+  #altering = false;
   /** SQLite is at work on its own schema table (P3). */
   #inSchema = false;
 
@@ -49,6 +55,7 @@ export class Authorizer {
     this.#trusted = false;
     this.#writesRows = false;
     this.#changesSchema = false;
+    this.#alters = false;
     this.#inSchema = false;
     try {
       return work();
@@ -58,8 +65,18 @@ export class Authorizer {
     }
   }
 
+  /** Run the step of an ALTER: it asks for SQLite's check of the table by a PRAGMA. No tenant's text is part of that. */
+  altering<T>(work: () => T): T {
+    this.#altering = true;
+    try {
+      return work();
+    } finally {
+      this.#altering = false;
+    }
+  }
+
   get effects(): Effects {
-    return { writesRows: this.#writesRows, changesSchema: this.#changesSchema };
+    return { writesRows: this.#writesRows, changesSchema: this.#changesSchema, alters: this.#alters };
   }
 
   /** SQLite's question; the answer is SQLITE_OK or SQLITE_DENY. */
@@ -96,10 +113,13 @@ export class Authorizer {
       case constants.SQLITE_ALTER_TABLE:
         // Its arguments are the database and the table.
         this.#changesSchema = true;
+        this.#alters = true;
         this.#inSchema = true;
         return first === "main" && !isReserved(second);
+      case constants.SQLITE_PRAGMA:
+        return this.#altering && first === "quick_check";
       default:
-        // ATTACH, DETACH, VACUUM, PRAGMA, transactions, savepoints, virtual and temporary things.
+        // ATTACH, DETACH, VACUUM, transactions, savepoints, virtual and temporary things.
         return false;
     }
   }
@@ -107,7 +127,7 @@ export class Authorizer {
   #allowsRow(table: string, database: string, how: "read" | "insert" | "change"): boolean {
     if (isReserved(table)) return false;
     const name = table.toLowerCase();
-    if (name === "sqlite_master" || name === "sqlite_temp_master") {
+    if (SCHEMA_TABLES.has(name)) {
       // SQLite itself refuses direct writes, with the defensive switch on; what is left is its own (P3).
       if (how === "read") return this.#inSchema;
       this.#changesSchema = true;

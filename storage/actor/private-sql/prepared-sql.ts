@@ -26,6 +26,7 @@ export interface PreparedSql {
   readonly writes: boolean;
   readonly writesRows: boolean;
   readonly changesSchema: boolean;
+  readonly alters: boolean;
 }
 
 /** The counts of rows changed, as SQLite keeps them for a connection. */
@@ -86,14 +87,14 @@ export class PreparedSqlCache {
   #prepare(sql: string): PreparedSql {
     if (isBlank(sql)) throw new SqlError("invalid_sql", "the SQL holds no statement");
     const { statement, own } = this.#compile(sql);
-    const { writesRows, changesSchema } = this.#authorizer.effects;
+    const { writesRows, changesSchema, alters } = this.#authorizer.effects;
     if (!isBlank(sql.slice(own.length))) {
       throw new SqlError("invalid_sql", "the SQL holds more than one statement");
     }
     const columns = statement.columns().map(({ name }) => name);
     requireColumns(columns);
     const writes = writesRows || changesSchema;
-    return { statement, parameters: countParameters(sql), columns, writes, writesRows, changesSchema };
+    return { statement, parameters: countParameters(sql), columns, writes, writesRows, changesSchema, alters };
   }
 }
 

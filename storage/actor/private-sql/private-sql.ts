@@ -27,7 +27,9 @@ export interface SqlConnection {
   /** Run `work` as the tenant's in one transaction; committed when it returns, rolled back when it throws. */
   write<T>(work: () => T, change: "rows" | "schema"): T;
   /** As `write`, but rolled back in any case. */
-  attempt<T>(work: () => T): T;
+  attempt<T>(work: () => T, change: "rows" | "schema"): T;
+  /** Run the step of an ALTER, inside one of the above. */
+  altering<T>(work: () => T): T;
   counts(): ChangeCounts;
 }
 
@@ -54,8 +56,10 @@ export class PrivateSql {
   /** Run one statement and take its effect back, should it have one (T2). Throws as `execute` does. */
   query(sql: unknown, params?: unknown): SqlResult {
     const bound = this.#bind(sql, params);
+    const { writes, changesSchema } = bound.prepared;
     const run = (): SqlResult => this.#run(bound, new ResultSize());
-    const { rows } = bound.prepared.writes ? this.#connection.attempt(run) : this.#connection.read(run);
+    const change = changesSchema ? "schema" : "rows";
+    const { rows } = writes ? this.#connection.attempt(run, change) : this.#connection.read(run);
     return { rows, rowsWritten: 0 };
   }
 
@@ -83,7 +87,8 @@ export class PrivateSql {
   }
 
   #run({ prepared, values }: Bound, size: ResultSize): SqlResult {
-    const result = runPrepared(prepared, values, size, () => this.#connection.counts());
+    const step = (): SqlResult => runPrepared(prepared, values, size, () => this.#connection.counts());
+    const result = prepared.alters ? this.#connection.altering(step) : step();
     if (prepared.changesSchema) this.#connection.statements.clear();
     return result;
   }

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { SeededRandom } from "../../../../base/random.ts";
 import { ActorFiles } from "../../../../storage/actor/actor-files.ts";
+import type { CommitSink } from "../../../../storage/actor/commit-sink.ts";
 import { ActorStore } from "../../../../storage/actor/actor-store.ts";
 import { type Opening, ActorReplay, ShardActors } from "../../../../storage/actor/shard-actors.ts";
 import { PlatformLogDisk } from "../../../../storage/shard-log/platform-log-disk.ts";
@@ -33,8 +34,15 @@ export class ActorRig {
 
   async store(key: { namespace: string; id: string }, quotaBytes = 64 << 20): Promise<OpenStore> {
     const opening = await this.actors.open(key);
-    const { path, sink } = opening;
-    return new OpenStore(opening, ActorStore.open({ path, sink, random: this.#random, quotaBytes }));
+    const life = { ended: false };
+    const gone = <T>(work: () => Promise<T>): Promise<T> => (life.ended ? Promise.reject(new Error("gone")) : work());
+    const sink: CommitSink = {
+      committed: (payload) => gone(() => opening.sink.committed(payload)),
+      synced: () => gone(() => opening.sink.synced()),
+      checkpointed: () => opening.sink.checkpointed(),
+    };
+    const store = ActorStore.open({ path: opening.path, sink, random: this.#random, quotaBytes });
+    return new OpenStore(opening, store, life);
   }
 
   /** Close everything as a node that stops. */
@@ -47,9 +55,23 @@ export class OpenStore {
   readonly store: ActorStore;
   readonly opening: Opening;
 
-  constructor(opening: Opening, store: ActorStore) {
+  readonly #life: { ended: boolean };
+
+  constructor(opening: Opening, store: ActorStore, life: { ended: boolean }) {
     this.opening = opening;
     this.store = store;
+    this.#life = life;
+  }
+
+  /** The way to the log is gone from now on: what is committed stays here. */
+  cutOff(): void {
+    this.#life.ended = true;
+  }
+
+  /** End as a process or a thread that is killed does: nothing is handed over and nothing is moved any more. */
+  async die(): Promise<void> {
+    this.cutOff();
+    await this.store.close();
   }
 
   execute(sql: string, params?: unknown) {
@@ -75,4 +97,8 @@ export function failure(act: () => unknown): string {
     if (error instanceof Error) return error.name;
   }
   return "nothing";
+}
+
+export function times<T>(count: number, value: T): T[] {
+  return Array.from({ length: count }, () => value);
 }

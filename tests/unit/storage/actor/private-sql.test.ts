@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { temporaryDirectory } from "../../../support/temporary-directory.ts";
-import { ActorRig, actor, failure, type OpenStore } from "./actor-rig.ts";
+import { ActorRig, actor, failure, type OpenStore, times } from "./actor-rig.ts";
 
 const directory = temporaryDirectory();
 let rig: ActorRig;
@@ -183,10 +183,10 @@ describe("statements", () => {
       expect(count_("u")).toBe(2);
       expect(failure(() => open.query("SELECT * FROM gone"))).toBe("invalid_sql");
     }
-    for (const list of [[], Array(101).fill({ sql: "SELECT 1" }), "x", undefined]) {
+    for (const list of [[], times(101, { sql: "SELECT 1" }), "x", undefined]) {
       expect(failure(() => open.store.sql.transaction(list))).toBe("TypeError");
     }
-    expect(open.store.sql.transaction(Array(100).fill({ sql: "SELECT 1 AS x" })).results).toHaveLength(100);
+    expect(open.store.sql.transaction(times(100, { sql: "SELECT 1 AS x" })).results).toHaveLength(100);
   });
 
   test("AN-93: a constraint that is checked at the commit undoes all too", () => {
@@ -206,9 +206,9 @@ describe("statements", () => {
     expect(failure(() => open.query(""))).toBe("invalid_sql");
     expect(failure(() => open.query("SELECT 1\0; DROP TABLE t"))).toBe("invalid_sql");
     expect(failure(() => open.query(1 as never))).toBe("TypeError");
-    const marks = (many: number): string => `SELECT ${Array(many).fill("?").join("+")} AS sum`;
-    expect(open.query(marks(100), Array(100).fill(1)).rows).toEqual([{ sum: 100 }]);
-    expect(failure(() => open.query(marks(101), Array(101).fill(1)))).toBe("TypeError");
+    const marks = (many: number): string => `SELECT ${times(many, "?").join("+")} AS sum`;
+    expect(open.query(marks(100), times(100, 1)).rows).toEqual([{ sum: 100 }]);
+    expect(failure(() => open.query(marks(101), times(101, 1)))).toBe("TypeError");
     for (const params of [null, "x", { length: 0 }, 5])
       expect(failure(() => open.query("SELECT 1", params))).toBe("TypeError");
   });
@@ -278,11 +278,11 @@ describe("statements", () => {
     expect(open.query("SELECT ?1 AS a, ?2 AS b", [a, b]).rows).toHaveLength(1);
     expect(failure(() => open.query("SELECT ?1 AS a, ?2 AS b", [a, `${b}x`]))).toBe("result_too_large");
     const row = { sql: "SELECT ?1 AS a", params: [million] };
-    expect(open.store.sql.transaction(Array(8).fill(row)).results).toHaveLength(8);
-    expect(failure(() => open.store.sql.transaction(Array(9).fill(row)))).toBe("result_too_large");
+    expect(open.store.sql.transaction(times(8, row)).results).toHaveLength(8);
+    expect(failure(() => open.store.sql.transaction(times(9, row)))).toBe("result_too_large");
     // A bound that is too careful must not refuse what fits: these quotes take two bytes each, not six.
     const quotes = { sql: "SELECT ?1 AS a", params: ['"'.repeat(500_000)] };
-    expect(open.store.sql.transaction(Array(8).fill(quotes)).results).toHaveLength(8);
+    expect(open.store.sql.transaction(times(8, quotes)).results).toHaveLength(8);
   });
 
   test("a statement that is kept sees changes of the schema, in names of columns too", () => {

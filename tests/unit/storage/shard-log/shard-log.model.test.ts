@@ -1,6 +1,6 @@
 // Random histories of a log on a disk that loses power at any operation, against a list in memory.
 import { expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { SeededRandom } from "../../../../base/random.ts";
 import { ShardLog } from "../../../../storage/shard-log/shard-log.ts";
 import { SimulatedLogDisk } from "./simulated-log-disk.ts";

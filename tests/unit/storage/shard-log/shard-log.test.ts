@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { AtollError } from "../../../../base/errors.ts";
 import { SeededRandom } from "../../../../base/random.ts";
 import { nextLogPhase } from "../../../../storage/shard-log/log-phase.ts";
