@@ -84,36 +84,29 @@ export class Ingress {
     if (method === "CONNECT") return plain(501, "CONNECT is not supported.");
     const path = url.slice(url.indexOf("/", 8));
     const head: RequestHead = { method, url: `${origin}${path}`, headers: flatten(request.headers) };
-    if (request.body === null) return this.#run(request, workerUid, head, null);
-    return bodyOf(request).then((body) => this.#run(request, workerUid, head, body), failure);
+    const body = bodyOf(request);
+    if (!(body instanceof Promise)) return this.#run(request, workerUid, head, body);
+    return body.then((arrived) => this.#run(request, workerUid, head, arrived));
   }
 
   async #run(request: Request, workerUid: ResourceUid, head: RequestHead, body: RequestBody): Promise<Response> {
     const startedMs = this.#clock.monotonicMs();
     const trace: Trace = { version: null, cell: 0, id: 0 };
-    let running: Running<CellResponse> | null = null;
-    let gone = false;
-    const waiting: Waiting = {
-      request,
-      abort: () => {
-        gone = true;
-        running?.abort();
-      },
-    };
-    this.#aborts.add(waiting);
+    const visit = new Visit(request);
+    this.#aborts.add(visit);
     try {
       const started = this.#workers.fetch(workerUid, head, body, null, trace);
-      running = started instanceof Promise ? await started : started;
-      if (gone) running.abort();
+      const running = started instanceof Promise ? await started : started;
+      visit.attend(running);
       const response = toResponse(await running.result, head.method === "HEAD");
       this.#answered(trace, workerUid, head, response.status, startedMs, "ok");
       return response;
     } catch (error) {
       const response = failure(error);
-      this.#answered(trace, workerUid, head, response.status, startedMs, gone ? "canceled" : outcomeOf(error));
+      this.#answered(trace, workerUid, head, response.status, startedMs, visit.gone ? "canceled" : outcomeOf(error));
       return response;
     } finally {
-      this.#aborts.delete(waiting);
+      this.#aborts.delete(visit);
     }
   }
 
@@ -127,6 +120,28 @@ export class Ingress {
   ): void {
     const durationMs = this.#clock.monotonicMs() - startedMs;
     this.#watch.answered(trace, workerUid, method, pathOf(url), status, durationMs, outcome);
+  }
+}
+
+/** A request that waits for its answer, and the event that it became as soon as there is one. */
+class Visit implements Waiting {
+  readonly request: Request;
+  /** The client went away. */
+  gone = false;
+  #running: Running<CellResponse> | null = null;
+
+  constructor(request: Request) {
+    this.request = request;
+  }
+
+  attend(running: Running<CellResponse>): void {
+    this.#running = running;
+    if (this.gone) running.abort();
+  }
+
+  abort(): void {
+    this.gone = true;
+    this.#running?.abort();
   }
 }
 
@@ -145,43 +160,32 @@ function isPort(text: string): boolean {
 }
 
 /**
- * The body as a cell takes it: whole when it is small and has already arrived, as a stream otherwise. A handler never
- * waits for a body to be complete (MW-47).
+ * The body as a cell takes it: whole when it is small, as a stream otherwise. A handler never waits for a body (MW-47):
+ * a small one that is not there within a turn of the event loop becomes a stream, too, which brings it in one piece.
  */
-async function bodyOf(request: Request): Promise<RequestBody> {
-  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
-  const stream = request.body as ReadableStream<Uint8Array>;
-  if (!(declared <= INLINE_BYTES_MAX)) return stream;
-  if (declared === 0) return null;
-  const reader = stream.getReader();
-  const first = reader.read();
-  // What has arrived is there within a turn of the event loop; anything slower is a stream.
-  const early = await Promise.race([first, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
-  if (early !== null && !early.done && early.value.byteLength === declared) {
-    reader.releaseLock();
-    return early.value;
-  }
-  return resumed(first, reader);
+function bodyOf(request: Request): RequestBody | Promise<RequestBody> {
+  const declared = request.headers.get("content-length");
+  if (declared === null || request.method === "GET" || request.method === "HEAD") return request.body;
+  const bytes = Number(declared);
+  if (bytes === 0) return null;
+  // A stream of the server costs more than all the rest of a small request.
+  return bytes <= INLINE_BYTES_MAX ? arrived(request.bytes()) : request.body;
 }
 
-/** The rest of a body of which one read is under way already. */
-function resumed(
-  first: Promise<{ done: boolean; value?: Uint8Array | undefined }>,
-  reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> },
-): ReadableStream<Uint8Array> {
-  let pending: typeof first | null = first;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await (pending ?? reader.read());
-        pending = null;
-        if (done || value === undefined) controller.close();
-        else controller.enqueue(value);
+function arrived(whole: Promise<Uint8Array>): Promise<RequestBody> {
+  return new Promise((resolve) => {
+    let isThere = false;
+    whole.then(
+      (bytes) => {
+        isThere = true;
+        resolve(bytes);
       },
-      cancel: () => reader.cancel(),
-    },
-    { highWaterMark: 0 },
-  );
+      () => {}, // whoever reads the stream is told
+    );
+    setImmediate(() => {
+      if (!isThere) resolve(streamOf(whole));
+    });
+  });
 }
 
 /** Of an absolute URL, without query and fragment. */
@@ -208,9 +212,9 @@ function outcomeOf(error: unknown): RequestOutcome {
   return error instanceof AtollError && error.code === "backend_unavailable" ? "unavailable" : "exception";
 }
 
-function toResponse({ status, statusText, headers, body, bodyBytes }: CellResponse, head: boolean): Response {
-  const pairs = responseHeaders(headers);
-  const init = { status, statusText, headers: pairs };
+function toResponse({ status, statusText, headers: flat, body, bodyBytes }: CellResponse, head: boolean): Response {
+  const headers = responseHeaders(flat);
+  const init = { status, statusText, headers };
   if (status === 204 || status === 205 || status === 304) {
     if (body instanceof ReadableStream) body.cancel().catch(() => {});
     return new Response(null, init);
@@ -218,23 +222,25 @@ function toResponse({ status, statusText, headers, body, bodyBytes }: CellRespon
   if (head && body instanceof ReadableStream) {
     body.cancel().catch(() => {});
     if (bodyBytes === null) return new Response(unknownLength(), init);
-    pairs.push(["content-length", String(bodyBytes)]);
+    headers.set("content-length", String(bodyBytes));
     return new Response(null, init);
   }
   // The server would say application/octet-stream where the Worker says nothing; of a stream it says nothing either.
-  if (body instanceof Uint8Array && !pairs.some(([name]) => name === "content-type")) {
-    return new Response(streamOf(body), init);
-  }
+  if (body instanceof Uint8Array && !headers.has("content-type")) return new Response(streamOf(body), init);
   return new Response(body as ReadableStream | Uint8Array<ArrayBuffer> | null, init);
 }
 
-function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    start(controller) {
-      controller.enqueue(bytes);
-      controller.close();
+/** A stream of one piece, which breaks off when the piece never comes. */
+function streamOf(piece: Uint8Array | Promise<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        controller.enqueue(await piece);
+        controller.close();
+      },
     },
-  });
+    { highWaterMark: 0 },
+  );
 }
 
 /** For HEAD: no body is sent, and that must not be announced as a length of 0. */

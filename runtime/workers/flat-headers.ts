@@ -37,8 +37,16 @@ export function unflatten(flat: string): [string, string][] {
 }
 
 /** The headers of a response for the client: no hop-by-hop fields and no framing of the tenant's. */
-export function responseHeaders(flat: string): [string, string][] {
-  const pairs = unflatten(flat);
-  for (const pair of pairs) if (FRAMING.has(pair[0])) return pairs.filter(([name]) => !FRAMING.has(name));
-  return pairs;
+export function responseHeaders(flat: string): Headers {
+  const headers = new Headers();
+  for (let from = 0; from < flat.length; ) {
+    const middle = flat.indexOf(HEADER_SEPARATOR, from);
+    if (middle < 0) break;
+    const next = flat.indexOf(HEADER_SEPARATOR, middle + 1);
+    const end = next < 0 ? flat.length : next;
+    const name = flat.slice(from, middle);
+    if (!FRAMING.has(name)) headers.append(name, flat.slice(middle + 1, end));
+    from = end + 1;
+  }
+  return headers;
 }
