@@ -5,17 +5,7 @@
 //                                                      after the process, for the log has it all
 //
 //   F1. No file is touched while a store is open on it: closing a descriptor would drop that connection's locks.
-import {
-  closeSync,
-  fstatSync,
-  ftruncateSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, linkSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { invariant } from "../../base/invariant.ts";
@@ -85,12 +75,9 @@ export class ActorFiles {
   redo(key: ActorKey, commits: Iterable<Uint8Array>): void {
     const descriptor = openSync(this.#path(key), "r+");
     try {
-      let pages = 0;
       for (const frames of commits) {
-        pages = eachPage(frames, (page, image) => writeAll(descriptor, image, (page - 1) * PAGE_BYTES));
+        eachPage(frames, (page, image) => writeAll(descriptor, image, (page - 1) * PAGE_BYTES));
       }
-      const bytes = pages * PAGE_BYTES;
-      if (fstatSync(descriptor).size > bytes) ftruncateSync(descriptor, bytes);
     } finally {
       closeSync(descriptor);
     }

@@ -6,7 +6,7 @@
 //   S3. After a failure of the sink or of the disk the store refuses everything: what it holds may be more than what
 //       the log has, and only the log counts.
 import { unlinkSync } from "node:fs";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { AtollError } from "../../base/errors.ts";
 import type { Random } from "../../base/random.ts";
 import { encodeCommit } from "./commit-payload.ts";
@@ -16,6 +16,7 @@ import { Authorizer, HOST_PREFIX } from "./private-sql/authorizer.ts";
 import { type ChangeCounts, PreparedSqlCache } from "./private-sql/prepared-sql.ts";
 import { PrivateSql } from "./private-sql/private-sql.ts";
 import { resultCode, SqlError, toSqlError } from "./private-sql/sql-error.ts";
+import { openConnection } from "./store-connection.ts";
 import { lineageSql } from "./store-template.ts";
 import { PAGE_BYTES, WalTail } from "./wal-tail.ts";
 
@@ -32,26 +33,6 @@ export interface ActorStoreOptions {
 const HOST_RESERVE_PAGES = 1024;
 /** A hot store that commits while the log is being waited for is tried again so many times. */
 const QUIET_TRIES = 3;
-
-/** Bounds of a connection that a tenant's SQL could push at. Far above what honest statements need. */
-const LIMITS = {
-  length: 16 << 20,
-  sqlLength: 1 << 20,
-  attach: 0,
-  likePatternLength: 5_000,
-  triggerDepth: 100,
-  variableNumber: 100,
-} as const;
-
-const SETTINGS = `
-  PRAGMA locking_mode = EXCLUSIVE;
-  PRAGMA journal_mode = WAL;
-  PRAGMA synchronous = OFF;
-  PRAGMA wal_autocheckpoint = 0;
-  PRAGMA temp_store = MEMORY;
-  PRAGMA cache_size = -1024;
-  PRAGMA trusted_schema = OFF;
-`;
 
 const SQL = {
   lineage: "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id",
@@ -113,15 +94,7 @@ export class ActorStore {
   static open(options: ActorStoreOptions): ActorStore {
     let database: DatabaseSync | null = null;
     try {
-      database = new DatabaseSync(options.path, {
-        enableForeignKeyConstraints: true,
-        enableDoubleQuotedStringLiterals: false,
-        defensive: true,
-        readBigInts: true,
-        returnArrays: true,
-        limits: LIMITS,
-      });
-      database.exec(SETTINGS);
+      database = openConnection(options.path);
       return new ActorStore(database, options);
     } catch (error) {
       database?.close();

@@ -43,13 +43,10 @@ export function decodeCommit(bytes: Buffer): CommitPayload {
   return { born: bytes.readUInt8(1) === 1, lineage: bytes.readBigUInt64LE(8), frames };
 }
 
-/** Shows each page of `frames` to `visit`, in order. Returns the database's size in pages after the last transaction. */
-export function eachPage(frames: Uint8Array, visit: (page: number, image: Uint8Array) => void): number {
+/** Shows each page of `frames` to `visit`, in order. A store's file never shrinks, so their sizes are not needed. */
+export function eachPage(frames: Uint8Array, visit: (page: number, image: Uint8Array) => void): void {
   const view = new DataView(frames.buffer, frames.byteOffset, frames.byteLength);
-  let pages = 0;
   for (let at = 0; at < frames.length; at += FRAME_BYTES) {
     visit(view.getUint32(at), frames.subarray(at + FRAME_HEADER_BYTES, at + FRAME_BYTES));
-    pages = view.getUint32(at + 4) || pages;
   }
-  return pages;
 }

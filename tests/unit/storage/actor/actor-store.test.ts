@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SeededRandom } from "../../../../base/random.ts";
+import { ActorStore } from "../../../../storage/actor/actor-store.ts";
 import { actorPath } from "../../../../storage/actor/actor-key.ts";
 import { rejectionCode } from "../../../support/rejection.ts";
 import { temporaryDirectory } from "../../../support/temporary-directory.ts";
@@ -126,6 +128,21 @@ describe("ends of a store", () => {
     await again.close();
   });
 
+  test("however a store ends, nothing moves into its file that is not in the log", async () => {
+    const store = await rig.store(key);
+    store.execute("CREATE TABLE t (a)");
+    await store.store.checkpoint();
+    const before = readFileSync(fileOf());
+    store.execute("INSERT INTO t VALUES (1)");
+    store.cutOff();
+    store.execute("INSERT INTO t VALUES (2)");
+    await store.close();
+    expect(readFileSync(fileOf()).equals(before)).toBe(true);
+    const again = await rig.store(key);
+    expect(again.query("SELECT a FROM t").rows).toEqual([{ a: 1 }]);
+    await again.close();
+  });
+
   test("a store is open once, and an opening that has ended writes nothing", async () => {
     const store = await rig.store(key);
     store.execute("CREATE TABLE t (a)");
@@ -138,6 +155,19 @@ describe("ends of a store", () => {
     expect(() => store.opening.closed("clean")).toThrow("has ended");
     expect(rig.log.lastSequence).toBe(sequence);
     await (await rig.store(key)).close();
+  });
+
+  test("a second holder is kept out by the lock of the file, even when all else has failed", async () => {
+    const store = await rig.store(key);
+    store.execute("CREATE TABLE t (a)");
+    const path = join(directory.path, "open", "second.sqlite");
+    linkSync(fileOf(), path);
+    const open = () =>
+      ActorStore.open({ path, sink: store.opening.sink, random: new SeededRandom(1), quotaBytes: 1 << 20 });
+    expect(failure(open)).toBe("backend_unavailable");
+    expect(existsSync(path)).toBe(false);
+    expect(store.execute("INSERT INTO t VALUES (1)").rowsWritten).toBe(1);
+    await store.close();
   });
 
   test("a file of another life is never joined to the log's records", async () => {
