@@ -47,11 +47,11 @@ export class Exchange implements Running<CellResponse> {
     this.#resolve(response);
   }
 
-  fail(error: Error): void {
+  fail(reason: Error): void {
     this.answered = true;
     // Whoever runs the event looks at the result; nobody may be looking any more.
     this.result.catch(() => {});
-    this.#reject(error);
+    this.#reject(reason);
   }
 
   end(): void {

@@ -10,6 +10,7 @@ const SLEEP_FOR_EVER = `
   libc.symbols.sleep(1_000_000);
 `;
 
+const args = process.argv.slice(2);
 process.on("SIGUSR2", () => {
   const thread = new Worker(URL.createObjectURL(new Blob([SLEEP_FOR_EVER])));
   thread.addEventListener("message", () => {
@@ -17,4 +18,6 @@ process.on("SIGUSR2", () => {
     restartProcess();
   });
 });
-process.exitCode = await main(process.argv.slice(2));
+// As a binary it starts itself as a cell, too.
+if (args[0] === "__cell") await import("../../sandbox/process-main.ts");
+else process.exitCode = await main(args);
