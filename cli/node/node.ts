@@ -40,6 +40,7 @@ import { SealedVault } from "../../storage/secrets/vault.ts";
 import { TestClockFile } from "../../storage/time/test-clock-file.ts";
 import { TlsFiles } from "../../storage/tls/tls-files.ts";
 import type { Config } from "../config.ts";
+import { UsageError } from "../usage-error.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { metricsPage } from "./metrics.ts";
 import { observe } from "./observation.ts";
@@ -259,8 +260,8 @@ interface NodeTls {
 async function tlsFor({ config, clock, random, log }: NodeParts): Promise<NodeTls> {
   if (config.tls !== undefined) {
     const [certPem, keyPem] = await Promise.all([
-      readFile(config.tls.certFile, "utf8"),
-      readFile(config.tls.keyFile, "utf8"),
+      readPem("tls.certFile", config.tls.certFile),
+      readPem("tls.keyFile", config.tls.keyFile),
     ]);
     return { certPem, keyPem, caPem: undefined, caFile: null, renewAtMs: null };
   }
@@ -296,4 +297,13 @@ function renewCertificate(parts: NodeParts, tls: NodeTls, listeners: Listeners, 
       })
       .catch((error: unknown) => parts.log.error("the server certificate could not be renewed", { error }));
   });
+}
+
+/** Rejects with a UsageError that names the key of the config file. */
+async function readPem(key: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch {
+    throw new UsageError(`the file of ${key} cannot be read; check its path and who may read it`);
+  }
 }
