@@ -6,7 +6,13 @@ import type { Answer, Call, Transport } from "./transport.ts";
 
 const OPERATOR_ROOT = "/operator/v1";
 
-const IssuedSchema = z.object({ token: z.string(), principal: z.string(), spaces: z.array(z.string()) });
+const IssuedSchema = z.object({
+  token: z.string(),
+  principal: z.string(),
+  spaces: z.array(z.string()),
+  /** What `token revoke` takes. */
+  id: z.string().optional(),
+});
 export type IssuedToken = z.output<typeof IssuedSchema>;
 
 const TokenSchema = z.object({

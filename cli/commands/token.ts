@@ -41,6 +41,7 @@ async function createToken(flags: CreateFlags): Promise<void> {
     printJson({ token: issued.token, principal: issued.principal, spaces: issued.spaces });
     return;
   }
+  if (issued.id !== undefined) say(`id, for revoking it: ${issued.id}`);
   say(`token of ${issued.principal} for ${issued.spaces.join(", ")}; it is shown only this once`);
   printLine(issued.token);
 }
