@@ -6,7 +6,7 @@ import { describeMachine } from "./machine.ts";
 import { measure } from "./measure.ts";
 import { HELP, type Options, readOptions } from "./options.ts";
 import type { Peer } from "./peer.ts";
-import { allPeers, ATOLL, BEFORE } from "./peers/registry.ts";
+import { allPeers, ATOLL, BEFORE, BINARY } from "./peers/registry.ts";
 import { resultOf, type RowResult, textOf } from "./report.ts";
 import type { Row } from "./row.ts";
 import { ALL_ROWS, selectRows } from "./rows/registry.ts";
@@ -29,7 +29,7 @@ function selectPeers({ before, peers }: Options): Peer[] {
   for (const name of peers) {
     if (!all.some((peer) => peer.name === name)) throw new RangeError(`there is no peer ${name}`);
   }
-  return all.filter(({ name }) => name === ATOLL || name === BEFORE || peers.includes(name));
+  return all.filter(({ name }) => [ATOLL, BINARY, BEFORE].includes(name) || peers.includes(name));
 }
 
 function list(rows: readonly Row[], peers: readonly Peer[]): void {

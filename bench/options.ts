@@ -8,7 +8,7 @@ Measures Atoll beside its peers on this machine. Without rows, all of them; star
   --rounds <n>         how often each peer is measured (3)
   --seconds <n>        how long one measurement under load lasts (5)
   --connections <n>    open connections of a load (32)
-  --peers <a,b>        only these peers beside Atoll
+  --peers <a,b>        only these of the others beside Atoll
   --before <checkout>  measure another checkout of Atoll as well
   --scratch <dir>      where peers keep their data (the system's temporary directory)
   --json               print the results as JSON on stdout; progress stays on stderr

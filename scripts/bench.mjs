@@ -1,5 +1,6 @@
 // npm run bench: gets what the bench needs beside Atoll, then runs it with the pinned Bun.
 import { spawnSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
 import { BUN, ROOT, run } from "./commands.mjs";
 import { installPackages } from "./install.mjs";
 
@@ -14,6 +15,10 @@ export async function bench(args) {
       console.error("the bench needs wrk, which Debian has as a package: apt-get install wrk");
       return 69;
     }
+    // The binary of these sources, whatever is in dist/.
+    mkdirSync(`${BENCH}results`, { recursive: true });
+    const args = ["--no-env-file", `${ROOT}scripts/build.ts`, `${BENCH}results/atoll`];
+    if (spawnSync(BUN, args, { stdio: ["ignore", 2, 2] }).status !== 0) return 1;
   }
   return run(BUN, ["--no-env-file", `${BENCH}main.ts`, ...args]);
 }

@@ -1,4 +1,5 @@
-// Atoll as an operator runs it: `atoll serve` from a checkout, Workers deployed through its public API.
+// Atoll as an operator runs it: `atoll serve`, from a checkout or as the single binary, with Workers deployed through its
+// public API.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type DeployParts, deploy } from "../../cli/deploy/deploy.ts";
@@ -13,22 +14,16 @@ const DEPLOY_SECONDS = 300;
 
 export class AtollPeer implements Peer {
   readonly name: string;
-  readonly #checkout: string;
+  readonly #command: string;
 
-  /** @param checkout directory of the checkout to run. */
-  constructor(name: string, checkout: string) {
+  /** @param command path of the `atoll` to run. */
+  constructor(name: string, command: string) {
     this.name = name;
-    this.#checkout = checkout;
-  }
-
-  get #command(): string {
-    return join(this.#checkout, "bin/atoll");
+    this.#command = command;
   }
 
   async version(): Promise<string> {
-    const version = (await runToEnd([this.#command, "--version"])).trim();
-    const commit = await runToEnd(["git", "-C", this.#checkout, "rev-parse", "--short", "HEAD"]).catch(() => "");
-    return commit === "" ? version : `${version} (${commit.trim()})`;
+    return (await runToEnd([this.#command, "--version"])).trim();
   }
 
   async prepare(workers: readonly WorkerSource[], scratch: string): Promise<Prepared> {

@@ -14,7 +14,7 @@ export const idleMemoryRow: Row = {
     { name: "resident", unit: "MiB", better: "less" },
     { name: "anonymous", unit: "MiB", better: "less" },
   ],
-  gives: { atoll: GIVES, before: GIVES, workerd: GIVES },
+  gives: { atoll: GIVES, binary: GIVES, before: GIVES, workerd: GIVES },
   open,
 };
 

@@ -18,7 +18,7 @@ function startUpRow(spec: {
     name: spec.name,
     title: spec.title,
     metrics: spec.workers.length === 0 ? [READY] : [READY, FIRST_ANSWER],
-    gives: { atoll: RECOVERED, before: RECOVERED, workerd: spec.workerd },
+    gives: { atoll: RECOVERED, binary: RECOVERED, before: RECOVERED, workerd: spec.workerd },
     open: (peer, settings) => open(peer, spec.workers, settings),
   };
 }
