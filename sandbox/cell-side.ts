@@ -24,10 +24,10 @@ export interface CellEnvironment {
 }
 
 /**
- * Text that may wait for the end of the turn before the realm is asked to hold back: a tenant that logs or calls in an
- * endless loop must not make one giant frame for the host to parse.
+ * Text that may be said in one turn of the event loop before the realm is asked to hold back: a tenant that logs or calls
+ * in an endless loop must not flood the host.
  */
-const WAITING_CHARS_MAX = 1_048_576;
+const TURN_CHARS_MAX = 1_048_576;
 
 export class CellSide {
   readonly #outbox: Outbox;
@@ -86,7 +86,7 @@ export class CellSide {
   }
 
   #room(): boolean {
-    return this.#outbox.waitingChars < WAITING_CHARS_MAX;
+    return this.#outbox.charsOfTurn < TURN_CHARS_MAX;
   }
 
   #pong(n: number): void {

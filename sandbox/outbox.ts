@@ -1,15 +1,18 @@
 import type { Channel } from "../base/channel.ts";
 
 /**
- * Batches messages into frames: everything said within one turn of the event loop travels as one frame. At full load
- * that divides the cost of crossing threads by the number of events under way.
+ * A frame leaves when it has so many messages, or when the turn of the event loop ends. Larger ones would make the two
+ * sides take turns, each asleep while the other works; smaller ones would wake it more often than they help.
  */
+const MESSAGES_MAX = 8;
+
+/** Batches messages into frames: at full load that divides the cost of crossing threads. */
 export class Outbox {
   readonly #channel: Channel;
   #texts: string[] = [];
   #blocks: Uint8Array[] = [];
   #scheduled = false;
-  #waitingChars = 0;
+  #charsOfTurn = 0;
 
   constructor(channel: Channel) {
     this.#channel = channel;
@@ -18,16 +21,16 @@ export class Outbox {
   /** Queue a message given as its JSON text. */
   push(text: string): void {
     if (!this.#scheduled) {
-      setImmediate(this.#flush);
+      setImmediate(this.#endTurn);
       this.#scheduled = true;
     }
-    this.#texts.push(text);
-    this.#waitingChars += text.length;
+    this.#charsOfTurn += text.length;
+    if (this.#texts.push(text) >= MESSAGES_MAX) this.#send();
   }
 
-  /** Characters of text that wait to be sent. */
-  get waitingChars(): number {
-    return this.#waitingChars;
+  /** Characters of text that were said in this turn of the event loop, sent or not. */
+  get charsOfTurn(): number {
+    return this.#charsOfTurn;
   }
 
   /** Queue a block; the returned index goes into the message pushed next. */
@@ -37,16 +40,19 @@ export class Outbox {
 
   /** Send what is queued now, without waiting for the turn to end. */
   flush(): void {
-    this.#flush();
+    if (this.#texts.length > 0) this.#send();
   }
 
-  readonly #flush = (): void => {
+  readonly #endTurn = (): void => {
     this.#scheduled = false;
-    if (this.#texts.length === 0) return;
+    this.#charsOfTurn = 0;
+    this.flush();
+  };
+
+  #send(): void {
     const frame = { text: `[${this.#texts.join(",")}]`, blocks: this.#blocks };
     this.#texts = [];
     this.#blocks = [];
-    this.#waitingChars = 0;
     this.#channel.send(frame);
-  };
+  }
 }
