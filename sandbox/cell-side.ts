@@ -124,7 +124,11 @@ export class CellSide {
         importModule: (importer, specifier, type) => this.#prepareImport(importer, specifier, type),
         room: () => this.#room(),
         enter: (id) => this.#enter(id),
-        leave: () => this.#enter(null),
+        leave: () => {
+          this.#enter(null);
+          // All is said that this task had to say; waiting for the turn to end would only delay it.
+          this.#outbox.flush();
+        },
       },
       {
         nonce: `atoll:${this.#environment.nonce()}`,
